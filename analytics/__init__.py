@@ -1,0 +1,1 @@
+"""The analytics worker: whole-graph measures and history over DuckDB."""

@@ -1,0 +1,1 @@
+"""Values and rules of the memory graph; the standard library only."""
