@@ -1,0 +1,1 @@
+"""SQLite, the truth: the schema, its transactions, one module per table."""

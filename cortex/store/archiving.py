@@ -1,0 +1,71 @@
+"""Which active nodes have lain idle long enough to be archived (a read; GC writes later)."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from cortex.domain.instants import Instant
+from cortex.domain.values import WorkspaceId
+
+_LAST_ACTIVITY: Final = """
+SELECT max(
+    COALESCE((SELECT MAX(updated_at) FROM nodes WHERE workspace_id = :workspace), ''),
+    COALESCE((SELECT MAX(created_at) FROM nodes WHERE workspace_id = :workspace), ''),
+    COALESCE((SELECT MAX(created_at) FROM navigation_history
+               WHERE workspace_id = :workspace AND action IN ('focus', 'branch')), ''))
+"""
+# Alive: made, edited, focused or opened since the cutoff, and everything above such a node.
+_IDLE: Final = """
+WITH RECURSIVE alive(id) AS (
+    SELECT id FROM nodes WHERE workspace_id = :workspace AND created_at >= :cutoff
+    UNION
+    SELECT id FROM nodes WHERE workspace_id = :workspace AND updated_at >= :cutoff
+    UNION
+    SELECT node_id FROM navigation_history
+     WHERE workspace_id = :workspace AND created_at >= :cutoff
+       AND action IN ('focus', 'branch')
+    UNION
+    SELECT n.id FROM accesses AS a JOIN nodes AS n ON n.rowkey = a.node_key
+     WHERE n.workspace_id = :workspace AND a.last_at >= :cutoff
+    UNION
+    SELECT n.parent_id FROM alive JOIN nodes AS n ON n.id = alive.id
+     WHERE n.parent_id IS NOT NULL
+),
+newest(id) AS (
+    SELECT id FROM nodes
+     WHERE workspace_id = :workspace AND status = 'active'
+     ORDER BY created_at DESC, id DESC LIMIT :keep)
+SELECT n.rowkey
+  FROM nodes AS n
+ WHERE n.workspace_id = :workspace AND n.status = 'active' AND n.created_at < :cutoff
+   AND n.type NOT IN ('session', 'goal', 'constraint')
+   AND json_extract(n.data, '$.pinned') IS NOT 1
+   AND n.id NOT IN (SELECT id FROM alive)
+   AND n.id NOT IN (SELECT id FROM newest)
+   AND n.id NOT IN (SELECT value FROM json_each(:hot))
+ ORDER BY n.rowkey
+"""
+
+
+class Archiving:
+    """Reads idleness within one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def last_activity(self, workspace: WorkspaceId) -> Instant | None:
+        """The workspace's own clock: its newest node, edit or focus."""
+        row = self._connection.execute(_LAST_ACTIVITY, {"workspace": workspace}).fetchone()
+        return Instant(row[0]) if row[0] else None
+
+    def idle(self, workspace: WorkspaceId, cutoff: Instant, keep: int, hot: str) -> list[int]:
+        """Keys of active nodes idle since before `cutoff`, beside the newest `keep`.
+
+        `hot` is a JSON list of ids that stay. Session roots, goals, constraints and pinned
+        nodes are never idle.
+        """
+        rows = self._connection.execute(
+            _IDLE, {"workspace": workspace, "cutoff": cutoff, "keep": keep, "hot": hot}
+        )
+        return [key for (key,) in rows]

@@ -1,0 +1,82 @@
+"""Table changes: the log that every derived store follows (invariants 2 and 3)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from cortex.domain.instants import Instant
+from cortex.domain.values import Generation
+
+_GENERATION: Final = """
+SELECT (SELECT value FROM meta WHERE key = 'epoch'),
+       (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'log_floor'),
+       (SELECT COALESCE(MAX(seq), 0) FROM changes),
+       (SELECT COALESCE(MAX(emb_seq), 0) FROM embeddings)
+"""
+_LAST: Final = "SELECT seq, at FROM changes ORDER BY seq DESC LIMIT 1"
+_TOUCHED: Final = """
+SELECT entity, key, MAX(seq)
+  FROM changes
+ WHERE seq > :since AND seq <= :until AND entity IN ('node', 'relation')
+ GROUP BY entity, key
+ ORDER BY MAX(seq)
+"""
+_TOUCHED_NODES: Final = """
+SELECT DISTINCT key FROM changes WHERE seq > :since AND entity = 'node' ORDER BY key
+"""
+_BEFORE: Final = """
+SELECT key, before
+  FROM changes
+ WHERE entity = :entity AND op = 'delete' AND key IN (SELECT value FROM json_each(:keys))
+"""
+_OF_TX: Final = """
+SELECT seq, at, tx, actor, workspace_id, entity, key, op, before
+  FROM changes
+ WHERE tx = :tx
+ ORDER BY seq
+"""
+
+
+class Touched(NamedTuple):
+    """Keys of rows that changed in a span of the log, each list in order of last change."""
+
+    nodes: list[int]
+    relations: list[int]
+
+
+class Changes:
+    """Reads the log; only triggers write it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def generation(self) -> Generation:
+        epoch, floor, seq, embeddings = self._connection.execute(_GENERATION).fetchone()
+        return Generation(str(epoch), int(floor or 0), int(seq), int(embeddings))
+
+    def last(self) -> tuple[int, Instant] | None:
+        row = self._connection.execute(_LAST).fetchone()
+        return None if row is None else (int(row[0]), Instant(row[1]))
+
+    def touched(self, since: int, until: int) -> Touched:
+        """Keys of nodes and relations changed after `since`, up to `until`."""
+        nodes: list[int] = []
+        relations: list[int] = []
+        rows = self._connection.execute(_TOUCHED, {"since": since, "until": until})
+        for entity, key, _ in rows:
+            (nodes if entity == "node" else relations).append(key)
+        return Touched(nodes, relations)
+
+    def touched_nodes(self, since: int) -> list[int]:
+        return [key for (key,) in self._connection.execute(_TOUCHED_NODES, {"since": since})]
+
+    def deleted(self, entity: str, keys: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """The row before its deletion, by key, for those of `keys` that were deleted."""
+        rows = self._connection.execute(_BEFORE, {"entity": entity, "keys": json.dumps(keys)})
+        return {key: json.loads(before) for key, before in rows}
+
+    def of_transaction(self, tx: int) -> list[tuple[Any, ...]]:
+        return self._connection.execute(_OF_TX, {"tx": tx}).fetchall()

@@ -1,0 +1,319 @@
+"""The file: opening, migrating, and the two kinds of transaction.
+
+A write is one IMMEDIATE transaction, opened once, by a service: it takes the lock before it
+reads, since an upgrade from a read would fail at once, whatever the timeout. Reads run on
+connections of their own and, in WAL mode, wait for nobody (invariant 7). Errors of SQLite
+are translated here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from cortex.domain.errors import BusyError, ConflictError, CortexError, UnavailableError
+from cortex.domain.instants import Clock, Instant, now
+from cortex.domain.values import Generation, new_id
+from cortex.store.archiving import Archiving
+from cortex.store.changes import Changes
+from cortex.store.derive import derive
+from cortex.store.embeddings import Embeddings, Outbox
+from cortex.store.idempotency import Idempotency
+from cortex.store.keywords import Keywords
+from cortex.store.meta import EPOCH, LOG_FLOOR, Meta
+from cortex.store.navigation import Navigation
+from cortex.store.nodes import Nodes
+from cortex.store.relations import Relations
+from cortex.store.schema import APPLICATION_ID, MIGRATIONS
+from cortex.store.timeline import Timeline
+
+_BEGIN_WRITER: Final = "UPDATE writer SET at = :at, actor = :actor, tx = :tx WHERE one = 1"
+_END_WRITER: Final = "UPDATE writer SET at = NULL, actor = NULL, tx = NULL WHERE one = 1"
+_TABLE_NAMES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+
+FILE_NAME: Final = "cortex.db"
+WRITE_WAIT: Final = 10.0
+_READERS: Final = 16
+
+
+class Snapshot:
+    """A read transaction: every table as it stood at one moment."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.nodes = Nodes(connection)
+        self.relations = Relations(connection)
+        self.navigation = Navigation(connection)
+        self.changes = Changes(connection)
+        self.embeddings = Embeddings(connection)
+        self.outbox = Outbox(connection)
+        self.keywords = Keywords(connection)
+        self.meta = Meta(connection)
+        self.archiving = Archiving(connection)
+        self.timeline = Timeline(connection)
+
+    def generation(self) -> Generation:
+        """What this transaction sees."""
+        return self.changes.generation()
+
+
+class Transaction(Snapshot):
+    """A write transaction; `at` is its one instant, `tx` its number in the log."""
+
+    def __init__(self, connection: sqlite3.Connection, at: Instant, tx: int, actor: str) -> None:
+        super().__init__(connection)
+        self.idempotency = Idempotency(connection)
+        self.at = at
+        self.tx = tx
+        self.actor = actor
+
+
+class Database:
+    """One SQLite file, shared by the threads of this process and by other processes."""
+
+    def __init__(self, path: Path, *, clock: Clock = now, read_only: bool = False) -> None:
+        """Open, creating and migrating as needed.
+
+        Raises UnavailableError for a folder that cannot be written, a file that is damaged
+        or that another program made; the file is left as it was.
+        """
+        self.path = path
+        self.clock = clock
+        self._read_only = read_only
+        self._lock = threading.Lock()
+        self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue(_READERS)
+        self._closed = False
+        with _translated(path):
+            if read_only and not path.exists():
+                raise UnavailableError(
+                    f"there is no memory at {path} yet",
+                    "",
+                    "Write to it first, without --read-only",
+                )
+            if not read_only:
+                _prepare(path)
+            self._writer = self._connect(query_only=read_only)
+            try:
+                self._migrate()
+            except BaseException:
+                self._writer.close()
+                raise
+
+    def _connect(self, *, query_only: bool) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")  # invariant 4
+        connection.execute("PRAGMA cache_size = -32000")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        if query_only:
+            connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _migrate(self) -> None:
+        writer = self._writer
+        version = _identify(writer, self.path)
+        if version == len(MIGRATIONS) or self._read_only:
+            return
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have migrated while this one waited for the lock.
+            version = _identify(writer, self.path)
+            for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+                for statement in statements:
+                    writer.execute(statement)
+                writer.execute(f"PRAGMA user_version = {number:d}")
+            if version == 0:
+                writer.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+                meta = Meta(writer)
+                meta.set(EPOCH, new_id())
+                meta.set(LOG_FLOOR, "0")
+            writer.execute("COMMIT")
+        except BaseException:
+            writer.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def read(self) -> Iterator[Snapshot]:
+        """A read transaction; it sees one moment and waits for no writer."""
+        with _translated(self.path):
+            connection = self._reader()
+            try:
+                connection.execute("BEGIN")
+                try:
+                    yield Snapshot(connection)
+                finally:
+                    connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                connection.close()
+                raise
+            except BaseException:
+                self._keep(connection)
+                raise
+            self._keep(connection)
+
+    def _reader(self) -> sqlite3.Connection:
+        if self._closed:
+            raise UnavailableError("the memory is closed", "", "Open it again")
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            return self._connect(query_only=True)
+
+    def _keep(self, connection: sqlite3.Connection) -> None:
+        try:
+            if self._closed:
+                connection.close()
+            else:
+                self._idle.put_nowait(connection)
+        except queue.Full:
+            connection.close()
+
+    @contextmanager
+    def write(self, actor: str, *, wait: float = WRITE_WAIT) -> Iterator[Transaction]:
+        """A write transaction: committed whole when the block ends, else undone whole.
+
+        Raises BusyError when the lock is not had within `wait` seconds.
+        """
+        if self._read_only:
+            raise UnavailableError("the memory is open for reading only", "", "Open it to write")
+        deadline = time.monotonic() + wait
+        if not self._lock.acquire(timeout=wait):
+            raise _busy()
+        try:
+            with _translated(self.path):
+                writer = self._writer
+                left = max(deadline - time.monotonic(), 0.0)
+                writer.execute(f"PRAGMA busy_timeout = {int(left * 1000):d}")
+                writer.execute("BEGIN IMMEDIATE")
+                try:
+                    transaction = self._begin(actor)
+                    yield transaction
+                    derive(
+                        transaction.meta,
+                        transaction.changes,
+                        transaction.nodes,
+                        transaction.keywords,
+                        transaction.embeddings,
+                        transaction.outbox,
+                    )
+                    writer.execute(_END_WRITER)
+                    writer.execute("COMMIT")
+                except BaseException:
+                    if writer.in_transaction:  # a full disk has rolled back by itself
+                        writer.execute("ROLLBACK")
+                    raise
+        finally:
+            self._lock.release()
+
+    def _begin(self, actor: str) -> Transaction:
+        last = Changes(self._writer).last()
+        at = self.clock()
+        seq = 0
+        if last is not None:
+            seq, newest = last
+            at = max(at, newest)  # invariant 5: the log's time never decreases
+        self._writer.execute(_BEGIN_WRITER, {"at": at, "actor": actor, "tx": seq + 1})
+        return Transaction(self._writer, at, seq + 1, actor)
+
+    def close(self) -> None:
+        """Close every connection; a running read ends first on its own connection."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            while not self._idle.empty():
+                self._idle.get_nowait().close()
+            self._writer.close()
+
+
+def _busy() -> BusyError:
+    return BusyError(
+        "another writer holds the memory", "", "Call again in a moment; nothing was changed"
+    )
+
+
+def _identify(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema version of the file; 0 for a new one. Refuses a foreign file."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if application == APPLICATION_ID:
+        if version > len(MIGRATIONS):
+            raise UnavailableError(
+                f"{path} was written by a newer cortex (schema {version})",
+                f"This one knows schema {len(MIGRATIONS)}",
+                "Upgrade mcp-cortex",
+            )
+        return version
+    tables = [name for (name,) in connection.execute(_TABLE_NAMES)]
+    if application != 0 or tables:
+        raise UnavailableError(
+            f"{path} is a database of another program (tables: {', '.join(tables[:5]) or 'none'})",
+            "Valid: a file made by cortex, or none",
+            "Point --home or CORTEX_HOME to another folder; the file was not touched",
+        )
+    return 0
+
+
+def _prepare(path: Path) -> None:
+    """Make the folder (0700) and the file (0600) that is not there yet."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR)
+    # No other connection of this process is open on it yet, so closing drops no lock.
+    os.close(descriptor)
+
+
+_REASONS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("not a database", "is not a SQLite database", "Move it away, or restore a backup"),
+    ("malformed", "is damaged", "Restore a backup; the file was not changed"),
+    ("encrypted", "is not a SQLite database", "Move it away, or restore a backup"),
+    ("full", "could not grow: the disk is full", "Free some space, then call again"),
+    ("readonly", "cannot be written", "Check the folder's permissions"),
+    ("unable to open", "cannot be opened", "Check that the folder exists and can be written"),
+    ("disk i/o", "could not be read or written", "Check the disk and its free space"),
+)
+
+
+def translate(error: sqlite3.Error, path: Path) -> CortexError:
+    """The error of this tree that says what the caller can do about SQLite's."""
+    text = str(error).lower()
+    if "locked" in text or "busy" in text:
+        return _busy()
+    if isinstance(error, sqlite3.IntegrityError):
+        return ConflictError(
+            f"the store refused the change ({error})", "", "Read the present state, then try again"
+        )
+    for sign, wrong, then in _REASONS:
+        if sign in text:
+            return UnavailableError(f"{path} {wrong}", "", f"{then} ({error})")
+    return UnavailableError(
+        f"{path} gave an error ({error})", "", "Run cortex status to look at it"
+    )
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    except PermissionError as error:
+        raise UnavailableError(
+            f"{path} cannot be opened ({error.strerror})", "", "Check the folder's permissions"
+        ) from error
+    except OSError as error:
+        raise UnavailableError(
+            f"{path} cannot be opened ({error.strerror or error})",
+            "",
+            "Check the disk and the path",
+        ) from error

@@ -1,0 +1,33 @@
+"""Table meta: the file's epoch, watermarks and the fingerprint of its vectors."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+_GET: Final = "SELECT value FROM meta WHERE key = :key"
+_SET: Final = """
+INSERT INTO meta(key, value) VALUES (:key, :value)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value
+"""
+
+EPOCH: Final = "epoch"
+LOG_FLOOR: Final = "log_floor"
+DERIVED_SEQ: Final = "derived_seq"
+FINGERPRINT: Final = "fingerprint"
+MODEL: Final = "model"
+LAST_GC: Final = "last_gc:"
+
+
+class Meta:
+    """Single values by name."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def find(self, key: str) -> str | None:
+        row = self._connection.execute(_GET, {"key": key}).fetchone()
+        return None if row is None else str(row[0])
+
+    def set(self, key: str, value: str) -> None:
+        self._connection.execute(_SET, {"key": key, "value": value})

@@ -1,0 +1,215 @@
+"""Table relations: typed links between memories."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from cortex.domain.instants import Instant
+from cortex.domain.taxonomy import RelationType
+from cortex.domain.values import NodeId, Relation, RelationId, WorkspaceId, new_id, pack
+
+_BETWEEN: Final = """
+SELECT rowkey, id, workspace_id, from_id, to_id, type, weight, data, created_at, updated_at
+  FROM relations WHERE from_id = :source AND to_id = :target AND type = :type
+"""
+_OUT: Final = """
+SELECT rowkey, id, workspace_id, from_id, to_id, type, weight, data, created_at, updated_at
+  FROM relations
+ WHERE from_id = :node AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
+ ORDER BY created_at, id LIMIT :limit
+"""
+_IN: Final = """
+SELECT rowkey, id, workspace_id, from_id, to_id, type, weight, data, created_at, updated_at
+  FROM relations
+ WHERE to_id = :node AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
+ ORDER BY created_at, id LIMIT :limit
+"""
+_BY_KEYS: Final = """
+SELECT r.rowkey, r.id, r.workspace_id, r.from_id, r.to_id, r.type, r.weight, r.data,
+       r.created_at, r.updated_at
+  FROM json_each(:keys) AS wanted CROSS JOIN relations AS r ON r.rowkey = wanted.value
+ ORDER BY wanted.key
+"""
+_WITHIN: Final = """
+SELECT r.rowkey, r.id, r.workspace_id, r.from_id, r.to_id, r.type, r.weight, r.data,
+       r.created_at, r.updated_at
+  FROM json_each(:ids) AS wanted CROSS JOIN relations AS r ON r.from_id = wanted.value
+ WHERE r.to_id IN (SELECT value FROM json_each(:ids))
+ ORDER BY r.created_at, r.id LIMIT :limit
+"""
+_OF_TYPE: Final = """
+SELECT r.rowkey, r.id, r.workspace_id, r.from_id, r.to_id, r.type, r.weight, r.data,
+       r.created_at, r.updated_at
+  FROM json_each(:ids) AS wanted CROSS JOIN relations AS r
+    ON (r.from_id = wanted.value OR r.to_id = wanted.value)
+ WHERE r.type = :type
+ ORDER BY r.created_at, r.id
+"""
+_DEGREE: Final = """
+SELECT (SELECT COUNT(*) FROM relations WHERE from_id = :node)
+     + (SELECT COUNT(*) FROM relations WHERE to_id = :node)
+"""
+_TOUCHING: Final = """
+SELECT COUNT(*) FROM (
+    SELECT rowkey FROM relations WHERE from_id IN (SELECT value FROM json_each(:ids))
+    UNION
+    SELECT rowkey FROM relations WHERE to_id IN (SELECT value FROM json_each(:ids)))
+"""
+_COUNT: Final = "SELECT COUNT(*) FROM relations WHERE workspace_id = :workspace"
+_BRIEF: Final = """
+SELECT rowkey, from_id, to_id, type, weight,
+       data <> '{}' AND json_extract(data, '$.derived') IS 1
+  FROM relations WHERE workspace_id = :workspace ORDER BY rowkey
+"""
+_BRIEF_BY_KEYS: Final = """
+SELECT r.rowkey, a.rowkey, b.rowkey, r.type, r.weight,
+       r.data <> '{}' AND json_extract(r.data, '$.derived') IS 1
+  FROM json_each(:keys) AS wanted
+ CROSS JOIN relations AS r ON r.rowkey = wanted.value
+  JOIN nodes AS a ON a.id = r.from_id
+  JOIN nodes AS b ON b.id = r.to_id
+ WHERE r.workspace_id = :workspace
+ ORDER BY r.rowkey
+"""
+_INSERT: Final = """
+INSERT INTO relations(
+    id, workspace_id, from_id, to_id, type, weight, data, created_at, updated_at)
+VALUES (:id, :workspace_id, :from_id, :to_id, :type, :weight, :data, :at, :at)
+"""
+_REFRESH: Final = """
+UPDATE relations SET weight = :weight, data = :data, updated_at = :at WHERE rowkey = :key
+"""
+_DELETE: Final = "DELETE FROM relations WHERE rowkey IN (SELECT value FROM json_each(:keys))"
+
+_KINDS: Final = {kind.value: kind for kind in RelationType}
+NO_LIMIT: Final = -1
+
+
+class BriefRelation(NamedTuple):
+    """What the graph cache holds of a relation; the ends are node ids or node keys."""
+
+    key: int
+    source: Any
+    target: Any
+    type: str
+    weight: float
+    derived: bool
+
+
+def relation_of(row: Sequence[Any]) -> Relation:
+    """The value of a row whose columns are listed in the table's order."""
+    return Relation(
+        key=row[0],
+        id=RelationId(row[1]),
+        workspace_id=WorkspaceId(row[2]),
+        from_id=NodeId(row[3]),
+        to_id=NodeId(row[4]),
+        type=_KINDS[row[5]],
+        weight=row[6],
+        data=json.loads(row[7]),
+        created_at=Instant(row[8]),
+        updated_at=Instant(row[9]),
+    )
+
+
+class Relations:
+    """Reads and writes relations within one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _list(self, statement: str, **bound: Any) -> list[Relation]:
+        return [relation_of(row) for row in self._connection.execute(statement, bound)]
+
+    def find(self, source: NodeId, target: NodeId, kind: RelationType) -> Relation | None:
+        found = self._list(_BETWEEN, source=source, target=target, type=kind.value)
+        return found[0] if found else None
+
+    def outgoing(
+        self, node: NodeId, types: Sequence[RelationType] = (), limit: int = NO_LIMIT
+    ) -> list[Relation]:
+        """By creation, then id."""
+        bound = json.dumps(list(types)) if types else None
+        return self._list(_OUT, node=node, types=bound, limit=limit)
+
+    def incoming(
+        self, node: NodeId, types: Sequence[RelationType] = (), limit: int = NO_LIMIT
+    ) -> list[Relation]:
+        """By creation, then id."""
+        bound = json.dumps(list(types)) if types else None
+        return self._list(_IN, node=node, types=bound, limit=limit)
+
+    def by_keys(self, keys: Sequence[int]) -> list[Relation]:
+        """Those that exist, in the order asked."""
+        return self._list(_BY_KEYS, keys=json.dumps(list(keys)))
+
+    def within(self, ids: Sequence[NodeId], limit: int = NO_LIMIT) -> list[Relation]:
+        """Relations whose both ends are among `ids`, by creation."""
+        return self._list(_WITHIN, ids=json.dumps(list(ids)), limit=limit)
+
+    def of_type(self, ids: Sequence[NodeId], kind: RelationType) -> list[Relation]:
+        """Relations of one type that touch any of `ids`, by creation; may repeat."""
+        return self._list(_OF_TYPE, ids=json.dumps(list(ids)), type=kind.value)
+
+    def degree(self, node: NodeId) -> int:
+        return int(self._connection.execute(_DEGREE, {"node": node}).fetchone()[0])
+
+    def touching(self, ids: Sequence[NodeId]) -> int:
+        """How many relations have an end among `ids`."""
+        bound = {"ids": json.dumps(list(ids))}
+        return int(self._connection.execute(_TOUCHING, bound).fetchone()[0])
+
+    def count(self, workspace: WorkspaceId) -> int:
+        return int(self._connection.execute(_COUNT, {"workspace": workspace}).fetchone()[0])
+
+    def brief(self, workspace: WorkspaceId) -> Iterator[BriefRelation]:
+        """Every relation of the workspace by rising key; the ends are node ids."""
+        for row in self._connection.execute(_BRIEF, {"workspace": workspace}):
+            yield BriefRelation(*row)
+
+    def brief_by_keys(self, workspace: WorkspaceId, keys: Sequence[int]) -> list[BriefRelation]:
+        """Those of `keys` that exist in this workspace; the ends are node keys."""
+        rows = self._connection.execute(
+            _BRIEF_BY_KEYS, {"workspace": workspace, "keys": json.dumps(list(keys))}
+        )
+        return [BriefRelation(*row) for row in rows]
+
+    def insert(
+        self,
+        workspace: WorkspaceId,
+        source: NodeId,
+        target: NodeId,
+        kind: RelationType,
+        at: Instant,
+        weight: float = 1.0,
+        data: Mapping[str, Any] | None = None,
+    ) -> Relation:
+        relation_id = RelationId(new_id())
+        cursor = self._connection.execute(
+            _INSERT,
+            {
+                "id": relation_id,
+                "workspace_id": workspace,
+                "from_id": source,
+                "to_id": target,
+                "type": kind.value,
+                "weight": weight,
+                "data": pack(data or {}),
+                "at": at,
+            },
+        )
+        key = cursor.lastrowid or 0
+        return Relation(
+            key, relation_id, workspace, source, target, kind, weight, dict(data or {}), at, at
+        )
+
+    def refresh(self, key: int, weight: float, data: Mapping[str, Any], at: Instant) -> None:
+        self._connection.execute(
+            _REFRESH, {"key": key, "weight": weight, "data": pack(data), "at": at}
+        )
+
+    def delete(self, keys: Sequence[int]) -> int:
+        return self._connection.execute(_DELETE, {"keys": json.dumps(list(keys))}).rowcount

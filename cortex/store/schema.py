@@ -1,0 +1,264 @@
+"""The schema as numbered migrations; every statement parses under SQLite 3.38.
+
+DuckDB's scanner embeds 3.38.1, and one newer expression in a trigger would fail every
+attached query. The CHECKs derive from the enums of the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from cortex.domain.taxonomy import Action, NodeType, RelationType, Status
+
+APPLICATION_ID: Final = 0x6374_7831  # "ctx1": tells a cortex file from a foreign one
+
+
+def _one_of(values: Iterable[str]) -> str:
+    return "(" + ", ".join(f"'{value}'" for value in values) + ")"
+
+
+_D: Final = "[0-9]"
+_INSTANT: Final = (
+    f"'{_D * 4}-{_D * 2}-{_D * 2}T{_D * 2}:{_D * 2}:{_D * 2}.{_D * 6}Z'"  # invariant 5
+)
+
+# The writer's own clock, else SQLite's for a foreign shell; never earlier than the log.
+_AT: Final = """max(
+    COALESCE((SELECT at FROM writer), strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'),
+    COALESCE((SELECT at FROM changes ORDER BY seq DESC LIMIT 1), ''))"""
+_TX: Final = """COALESCE((SELECT tx FROM writer),
+    (SELECT COALESCE(MAX(seq), 0) + 1 FROM changes))"""
+_ACTOR: Final = "COALESCE((SELECT actor FROM writer), 'shell')"
+
+_NODE_BEFORE: Final = """json_object('rowkey', OLD.rowkey, 'id', OLD.id, 'type', OLD.type,
+    'workspace_id', OLD.workspace_id, 'parent_id', OLD.parent_id, 'data', OLD.data,
+    'status', OLD.status, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at)"""
+_RELATION_BEFORE: Final = """json_object('rowkey', OLD.rowkey, 'id', OLD.id,
+    'workspace_id', OLD.workspace_id, 'from_id', OLD.from_id, 'to_id', OLD.to_id,
+    'type', OLD.type, 'weight', printf('%!.17g', OLD.weight), 'data', OLD.data,
+    'created_at', OLD.created_at, 'updated_at', OLD.updated_at)"""
+
+
+def _log(row: str, entity: str, op: str, before: str) -> str:
+    return (
+        "INSERT INTO changes(at, tx, actor, workspace_id, entity, key, op, before) VALUES ("
+        f"{_AT}, {_TX}, {_ACTOR}, {row}.workspace_id, '{entity}', {row}.rowkey, '{op}', {before});"
+    )
+
+
+_TABLES: Final = (
+    f"""
+CREATE TABLE nodes (
+    rowkey       INTEGER PRIMARY KEY AUTOINCREMENT,
+    id           TEXT NOT NULL UNIQUE CHECK (length(id) > 0),
+    type         TEXT NOT NULL CHECK (type IN {_one_of(NodeType)}),
+    workspace_id TEXT NOT NULL CHECK (length(workspace_id) BETWEEN 1 AND 200),
+    parent_id    TEXT,
+    data         TEXT NOT NULL DEFAULT '{{}}'
+                 CHECK (CASE WHEN json_valid(data) THEN json_type(data) = 'object' ELSE 0 END),
+    status       TEXT NOT NULL DEFAULT 'active' CHECK (status IN {_one_of(Status)}),
+    created_at   TEXT NOT NULL CHECK (created_at GLOB {_INSTANT}),
+    updated_at   TEXT NOT NULL CHECK (updated_at GLOB {_INSTANT})
+) STRICT""",
+    f"""
+CREATE TABLE relations (
+    rowkey       INTEGER PRIMARY KEY AUTOINCREMENT,
+    id           TEXT NOT NULL UNIQUE CHECK (length(id) > 0),
+    workspace_id TEXT NOT NULL,
+    from_id      TEXT NOT NULL REFERENCES nodes(id) ON DELETE CASCADE,
+    to_id        TEXT NOT NULL REFERENCES nodes(id) ON DELETE CASCADE,
+    type         TEXT NOT NULL CHECK (type IN {_one_of(RelationType)}),
+    weight       REAL NOT NULL DEFAULT 1.0 CHECK (weight BETWEEN 0.0 AND 1.0),
+    data         TEXT NOT NULL DEFAULT '{{}}'
+                 CHECK (CASE WHEN json_valid(data) THEN json_type(data) = 'object' ELSE 0 END),
+    created_at   TEXT NOT NULL CHECK (created_at GLOB {_INSTANT}),
+    updated_at   TEXT NOT NULL CHECK (updated_at GLOB {_INSTANT}),
+    UNIQUE (from_id, to_id, type),
+    CHECK (from_id <> to_id)
+) STRICT""",
+    f"""
+CREATE TABLE navigation_history (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    workspace_id TEXT NOT NULL,
+    node_id      TEXT NOT NULL,
+    action       TEXT NOT NULL CHECK (action IN {_one_of(Action)}),
+    context      TEXT NOT NULL DEFAULT '{{}}' CHECK (json_valid(context)),
+    created_at   TEXT NOT NULL CHECK (created_at GLOB {_INSTANT})
+) STRICT""",
+    """
+CREATE TABLE changes (
+    seq          INTEGER PRIMARY KEY AUTOINCREMENT,
+    at           TEXT NOT NULL,
+    tx           INTEGER NOT NULL,
+    actor        TEXT NOT NULL,
+    workspace_id TEXT NOT NULL,
+    entity       TEXT NOT NULL CHECK (entity IN ('node', 'relation', 'wave')),
+    key          INTEGER NOT NULL,
+    op           TEXT NOT NULL CHECK (op IN ('insert', 'update', 'delete')),
+    before       TEXT
+) STRICT""",
+    """
+CREATE TABLE writer (
+    one   INTEGER PRIMARY KEY CHECK (one = 1),
+    at    TEXT,
+    actor TEXT,
+    tx    INTEGER
+) STRICT""",
+    "INSERT INTO writer(one) VALUES (1)",
+    """
+CREATE TABLE embeddings (
+    emb_seq   INTEGER PRIMARY KEY AUTOINCREMENT,
+    node_key  INTEGER NOT NULL,
+    model     TEXT NOT NULL,
+    chunk     INTEGER NOT NULL,
+    text_hash TEXT NOT NULL,
+    vector    BLOB NOT NULL,
+    UNIQUE (node_key, model, chunk)
+) STRICT""",
+    """
+CREATE TABLE index_state (
+    node_key     INTEGER PRIMARY KEY,
+    workspace_id TEXT NOT NULL,
+    text_hash    TEXT NOT NULL,
+    state        TEXT NOT NULL CHECK (state IN ('pending', 'ready', 'failed')),
+    leased_until TEXT NOT NULL DEFAULT '',
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    problem      TEXT
+) STRICT""",
+    """
+CREATE TABLE accesses (
+    node_key INTEGER PRIMARY KEY,
+    count    INTEGER NOT NULL,
+    last_at  TEXT NOT NULL
+) STRICT""",
+    """
+CREATE TABLE waves (
+    node_key  INTEGER PRIMARY KEY,
+    amplitude REAL NOT NULL DEFAULT 1.0,
+    frequency REAL NOT NULL DEFAULT 0.0,
+    phase     REAL NOT NULL DEFAULT 0.0,
+    half_life REAL NOT NULL DEFAULT 168.0,
+    at        TEXT NOT NULL
+) STRICT""",
+    """
+CREATE TABLE idempotency (
+    workspace_id TEXT NOT NULL,
+    key          TEXT NOT NULL,
+    request      TEXT NOT NULL,
+    reply        TEXT NOT NULL,
+    created_at   TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, key)
+) STRICT""",
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    # Tokens come ready from keyword.py; 'ascii' keeps each of them whole.
+    """
+CREATE VIRTUAL TABLE keywords USING fts5(
+    title, body, tokenize = "ascii tokenchars '_-./:@#+'")""",
+)
+
+_INDEXES: Final = (
+    "CREATE INDEX nodes_by_parent ON nodes(parent_id) WHERE parent_id IS NOT NULL",
+    "CREATE INDEX nodes_by_type ON nodes(workspace_id, type, created_at)",
+    "CREATE INDEX nodes_by_status ON nodes(workspace_id, status, created_at, id)",
+    "CREATE INDEX nodes_by_created ON nodes(workspace_id, created_at, id)",
+    "CREATE INDEX nodes_by_updated ON nodes(workspace_id, updated_at)",
+    """CREATE UNIQUE INDEX nodes_one_root ON nodes(workspace_id)
+    WHERE type = 'session' AND parent_id IS NULL""",
+    """CREATE INDEX nodes_kept ON nodes(workspace_id, created_at, id)
+    WHERE type IN ('goal', 'constraint') OR json_extract(data, '$.pinned') = 1""",
+    """CREATE INDEX nodes_by_path ON nodes(workspace_id, json_extract(data, '$.path'))
+    WHERE type = 'fileref'""",
+    "CREATE INDEX relations_by_from ON relations(from_id, type)",
+    "CREATE INDEX relations_by_to ON relations(to_id, type)",
+    "CREATE INDEX relations_by_type ON relations(workspace_id, type, created_at)",
+    "CREATE INDEX relations_by_created ON relations(workspace_id, created_at)",
+    # Invariant 6: contains is a forest, so a node has one parent.
+    "CREATE UNIQUE INDEX relations_one_parent ON relations(to_id) WHERE type = 'contains'",
+    "CREATE INDEX navigation_by_time ON navigation_history(workspace_id, created_at)",
+    """CREATE INDEX navigation_by_focus ON navigation_history(node_id, created_at)
+    WHERE action IN ('focus', 'branch')""",
+    """CREATE INDEX navigation_focuses ON navigation_history(workspace_id, created_at, node_id)
+    WHERE action IN ('focus', 'branch')""",
+    "CREATE INDEX changes_by_key ON changes(entity, key)",
+    "CREATE INDEX changes_by_time ON changes(workspace_id, at)",
+    """CREATE INDEX index_state_open ON index_state(workspace_id, state, leased_until)
+    WHERE state <> 'ready'""",
+    "CREATE INDEX accesses_by_count ON accesses(count DESC)",
+)
+
+_TRIGGERS: Final = (
+    f"""
+CREATE TRIGGER nodes_insert AFTER INSERT ON nodes BEGIN
+    {_log("NEW", "node", "insert", "NULL")}
+END""",
+    f"""
+CREATE TRIGGER nodes_update AFTER UPDATE ON nodes
+WHEN OLD.data IS NOT NEW.data OR OLD.status IS NOT NEW.status OR OLD.type IS NOT NEW.type
+  OR OLD.parent_id IS NOT NEW.parent_id OR OLD.workspace_id IS NOT NEW.workspace_id
+  OR OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at
+BEGIN
+    {_log("NEW", "node", "update", _NODE_BEFORE)}
+END""",
+    """
+CREATE TRIGGER nodes_fixed BEFORE UPDATE OF rowkey, id ON nodes
+WHEN OLD.rowkey IS NOT NEW.rowkey OR OLD.id IS NOT NEW.id
+BEGIN SELECT RAISE(ABORT, 'the id of a node never changes'); END""",
+    # Invariant 2: relations go one by one, so that each is logged, foreign keys on or off.
+    """
+CREATE TRIGGER nodes_leave BEFORE DELETE ON nodes BEGIN
+    DELETE FROM relations WHERE from_id = OLD.id;
+    DELETE FROM relations WHERE to_id = OLD.id;
+    UPDATE nodes SET parent_id = NULL WHERE parent_id = OLD.id;
+END""",
+    f"""
+CREATE TRIGGER nodes_delete AFTER DELETE ON nodes BEGIN
+    {_log("OLD", "node", "delete", _NODE_BEFORE)}
+    DELETE FROM embeddings WHERE node_key = OLD.rowkey;
+    DELETE FROM index_state WHERE node_key = OLD.rowkey;
+    DELETE FROM accesses WHERE node_key = OLD.rowkey;
+    DELETE FROM waves WHERE node_key = OLD.rowkey;
+END""",
+    # Invariant 6.
+    """
+CREATE TRIGGER relations_within BEFORE INSERT ON relations
+WHEN NOT EXISTS (SELECT 1 FROM nodes WHERE id = NEW.from_id AND workspace_id = NEW.workspace_id)
+  OR NOT EXISTS (SELECT 1 FROM nodes WHERE id = NEW.to_id AND workspace_id = NEW.workspace_id)
+BEGIN SELECT RAISE(ABORT, 'a relation joins two nodes of its own workspace'); END""",
+    """
+CREATE TRIGGER relations_fixed BEFORE UPDATE OF rowkey, id, from_id, to_id, type ON relations
+WHEN OLD.rowkey IS NOT NEW.rowkey OR OLD.id IS NOT NEW.id OR OLD.type IS NOT NEW.type
+  OR OLD.from_id IS NOT NEW.from_id OR OLD.to_id IS NOT NEW.to_id
+BEGIN SELECT RAISE(ABORT, 'the ends and type of a relation never change'); END""",
+    f"""
+CREATE TRIGGER relations_insert AFTER INSERT ON relations BEGIN
+    {_log("NEW", "relation", "insert", "NULL")}
+END""",
+    f"""
+CREATE TRIGGER relations_update AFTER UPDATE ON relations
+WHEN OLD.weight IS NOT NEW.weight OR OLD.data IS NOT NEW.data
+  OR OLD.workspace_id IS NOT NEW.workspace_id OR OLD.created_at IS NOT NEW.created_at
+  OR OLD.updated_at IS NOT NEW.updated_at
+BEGIN
+    {_log("NEW", "relation", "update", _RELATION_BEFORE)}
+END""",
+    f"""
+CREATE TRIGGER relations_delete AFTER DELETE ON relations BEGIN
+    {_log("OLD", "relation", "delete", _RELATION_BEFORE)}
+END""",
+    # parent_id and contains say the same always, whoever writes.
+    """
+CREATE TRIGGER contains_sets_parent AFTER INSERT ON relations WHEN NEW.type = 'contains'
+BEGIN
+    UPDATE nodes SET parent_id = NEW.from_id
+     WHERE id = NEW.to_id AND parent_id IS NOT NEW.from_id;
+END""",
+    """
+CREATE TRIGGER contains_clears_parent AFTER DELETE ON relations WHEN OLD.type = 'contains'
+BEGIN
+    UPDATE nodes SET parent_id = NULL WHERE id = OLD.to_id AND parent_id = OLD.from_id;
+END""",
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = ((*_TABLES, *_INDEXES, *_TRIGGERS),)
+"""Migration n stands at position n − 1; each runs in one transaction with its record."""

@@ -1,0 +1,132 @@
+"""Events in time, read by index from four tables: nodes, relations, the log, navigation."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final, NamedTuple
+
+from cortex.domain.instants import Instant
+from cortex.domain.values import WorkspaceId
+
+# Each branch reads its newest rows by index and stops at the limit; the outer query merges.
+# A change that only moved `parent_id` (a side effect of contains) is no event of its own.
+_EVENTS: Final = """
+SELECT at, kind, id, title, status, actor, detail FROM (
+    SELECT * FROM (
+        SELECT n.created_at AS at, 'created' AS kind, n.id AS id, n.data AS title,
+               n.status AS status, n.type AS detail, 1 AS place,
+               (SELECT c.actor FROM changes AS c
+                 WHERE c.entity = 'node' AND c.key = n.rowkey AND c.op = 'insert') AS actor
+          FROM nodes AS n
+         WHERE n.workspace_id = :workspace AND n.created_at >= :start AND n.created_at <= :stop
+           AND (:actor IS NULL OR EXISTS (SELECT 1 FROM changes AS c
+                 WHERE c.entity = 'node' AND c.key = n.rowkey AND c.op = 'insert'
+                   AND c.actor = :actor))
+         ORDER BY n.created_at DESC, n.id DESC LIMIT :limit)
+    UNION ALL
+    SELECT * FROM (
+        SELECT c.at, CASE WHEN json_extract(c.before, '$.status') IS NOT n.status
+                          THEN 'status' ELSE 'changed' END,
+               n.id, n.data, n.status, n.type, 2, c.actor
+          FROM changes AS c JOIN nodes AS n ON n.rowkey = c.key
+         WHERE c.workspace_id = :workspace AND c.at >= :start AND c.at <= :stop
+           AND c.entity = 'node' AND c.op = 'update'
+           AND (json_extract(c.before, '$.data') IS NOT n.data
+                OR json_extract(c.before, '$.status') IS NOT n.status)
+           AND (:actor IS NULL OR c.actor = :actor)
+         ORDER BY c.at DESC, c.seq DESC LIMIT :limit)
+    UNION ALL
+    SELECT * FROM (
+        SELECT c.at, 'deleted', json_extract(c.before, '$.id'),
+               json_extract(c.before, '$.data'), 'deleted',
+               json_extract(c.before, '$.type'), 3, c.actor
+          FROM changes AS c
+         WHERE c.workspace_id = :workspace AND c.at >= :start AND c.at <= :stop
+           AND c.entity = 'node' AND c.op = 'delete'
+           AND (:actor IS NULL OR c.actor = :actor)
+         ORDER BY c.at DESC, c.seq DESC LIMIT :limit)
+    UNION ALL
+    SELECT * FROM (
+        SELECT r.created_at, 'related', r.from_id, n.data, n.status,
+               r.type || ':' || r.to_id, 4,
+               (SELECT c.actor FROM changes AS c
+                 WHERE c.entity = 'relation' AND c.key = r.rowkey AND c.op = 'insert')
+          FROM relations AS r JOIN nodes AS n ON n.id = r.from_id
+         WHERE r.workspace_id = :workspace AND r.created_at >= :start AND r.created_at <= :stop
+           AND (:actor IS NULL OR EXISTS (SELECT 1 FROM changes AS c
+                 WHERE c.entity = 'relation' AND c.key = r.rowkey AND c.op = 'insert'
+                   AND c.actor = :actor))
+         ORDER BY r.created_at DESC, r.id DESC LIMIT :limit)
+    UNION ALL
+    SELECT * FROM (
+        SELECT h.created_at, h.action, h.node_id, n.data, n.status, n.type, 5,
+               json_extract(h.context, '$.actor')
+          FROM navigation_history AS h LEFT JOIN nodes AS n ON n.id = h.node_id
+         WHERE h.workspace_id = :workspace AND h.created_at >= :start AND h.created_at <= :stop
+           AND (:actor IS NULL OR json_extract(h.context, '$.actor') = :actor)
+         ORDER BY h.created_at DESC, h.id DESC LIMIT :limit)
+)
+ ORDER BY at DESC, place DESC, id DESC, detail DESC LIMIT :take OFFSET :skip
+"""
+_LAST_ACTORS: Final = """
+SELECT actor, MAX(at) FROM (
+    SELECT actor, at FROM (
+        SELECT actor, at FROM changes WHERE workspace_id = :workspace
+         ORDER BY at DESC LIMIT 5000)
+    UNION ALL
+    SELECT actor, at FROM (
+        SELECT json_extract(context, '$.actor') AS actor, created_at AS at
+          FROM navigation_history WHERE workspace_id = :workspace
+         ORDER BY created_at DESC LIMIT 1000))
+ WHERE actor IS NOT NULL AND actor <> :current
+ GROUP BY actor ORDER BY MAX(at) DESC, actor LIMIT 1
+"""
+
+
+class EventRow(NamedTuple):
+    """One event; `title` is the node's data text, or None when it is gone."""
+
+    at: str
+    kind: str
+    id: str
+    title: str | None
+    status: str | None
+    actor: str | None
+    detail: str | None
+
+
+class Timeline:
+    """Reads events within one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def events(
+        self,
+        workspace: WorkspaceId,
+        start: Instant | None,
+        stop: Instant | None,
+        actor: str | None,
+        take: int,
+        skip: int = 0,
+    ) -> list[EventRow]:
+        """Events of a window, newest first; at one instant by kind, then id."""
+        rows = self._connection.execute(
+            _EVENTS,
+            {
+                "workspace": workspace,
+                "start": start or "",
+                "stop": stop or "~",
+                "actor": actor,
+                "limit": take + skip,
+                "take": take,
+                "skip": skip,
+            },
+        )
+        return [EventRow(*row) for row in rows]
+
+    def last_actor(self, workspace: WorkspaceId, current: str) -> str | None:
+        """The actor of the newest activity that is not `current`."""
+        bound = {"workspace": workspace, "current": current}
+        row = self._connection.execute(_LAST_ACTORS, bound).fetchone()
+        return None if row is None else str(row[0])
