@@ -1,0 +1,1 @@
+"""Vectors: the embedder, and the index that answers by meaning (derived)."""
