@@ -1,0 +1,297 @@
+"""The graph of one workspace in memory, kept equal to the store by following its log.
+
+Idea: a rustworkx PyDiGraph whose payloads are integers (node: its key; edge: key · 64 +
+code, see codes.py), beside flat arrays of type, status and rank by graph index, and per
+direction compressed rows, built when a large frontier first asks and dropped when the graph
+moves. Only weights other than 1.0 are kept.
+
+Cost (100,000 nodes, 300,000 relations): build 1.5 s; one write caught up in 0.1 ms; bytes
+per node and relation as in `memory_bytes`.
+
+Corners: rustworkx reuses the index of a removed node or edge, so removals come first and an
+index is written anew whenever it is taken. A delta above a third of the graph is a rebuild.
+Whatever goes wrong on the way, the graph counts as unbuilt until the last line of
+`catch_up` (invariant 1: it can always be built again). Where a foreign shell left a
+relation whose end is in another workspace, the relation is left out, and the next node that
+enters makes a rebuild, since its relations need not be in the log.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import rustworkx as rx
+
+from cortex.domain.errors import NotFoundError
+from cortex.domain.taxonomy import (
+    NODE_TYPES,
+    RELATION_TYPES,
+    STATUSES,
+    NodeType,
+    RelationType,
+    Status,
+)
+from cortex.domain.values import Generation, WorkspaceId
+from cortex.graph.adjacency import RowCache, Rows
+from cortex.graph.chronology import Chronology, stamp
+from cortex.graph.codes import MASK, NODE, RELATION, SHIFT, STATUS
+from cortex.graph.locator import Locator
+from cortex.store.changes import Touched
+from cortex.store.database import Snapshot
+from cortex.store.nodes import BriefNode
+from cortex.store.relations import BriefRelation
+
+FREE: Final = -(1 << 63)
+UNBUILT: Final = -1
+_LEAST_REBUILD: Final = 64
+_MOST_LATE: Final = 64
+
+
+class WorkspaceGraph:
+    """Nodes and relations of one workspace, by graph index.
+
+    `graph` is rustworkx's; `key`, `kind`, `status` and `rank` are arrays over graph indices:
+    the node's key (FREE where there is none), its type's and status's position in the
+    taxonomy, and its place by (created_at, id).
+    """
+
+    def __init__(self, workspace: WorkspaceId) -> None:
+        self.workspace = workspace
+        self.seq = UNBUILT
+        self.epoch = ""
+        self._clear()
+
+    def _clear(self) -> None:
+        self.seq = UNBUILT
+        self.graph: rx.PyDiGraph[int, int] = rx.PyDiGraph(multigraph=True)
+        self.key = array("q")
+        self.kind = array("B")
+        self.status = array("B")
+        self.weights: dict[int, float] = {}
+        self._chronology = Chronology()
+        self._nodes = Locator()
+        self._relations = Locator()
+        self._dangling = False
+        self.row_cache = RowCache(self.graph)
+
+    # ── following the store ───────────────────────────────────────────────────────────────
+
+    def catch_up(self, snapshot: Snapshot) -> None:
+        """Make this graph equal to what the snapshot sees."""
+        generation = snapshot.generation()
+        end = max(generation.seq, generation.floor)
+        if not self._can_follow(generation, end):
+            self._build(snapshot)
+        elif end != self.seq:
+            self._follow(snapshot, snapshot.changes.touched(self.seq, end))
+        self.epoch, self.seq = generation.epoch, end
+
+    def _can_follow(self, generation: Generation, end: int) -> bool:
+        # A snapshot older than the graph cannot be followed to: the log only goes forward.
+        # Reading a log longer than twice the graph costs more than reading the graph.
+        return (
+            self.epoch == generation.epoch
+            and generation.floor <= self.seq <= end
+            and end - self.seq <= max(_LEAST_REBUILD, 2 * self.size())
+        )
+
+    def _build(self, snapshot: Snapshot) -> None:
+        self._clear()
+        index: dict[str, int] = {}
+        stamps: list[str] = []
+        for key, node_id, kind, status, created_at in snapshot.nodes.brief(self.workspace):
+            index[node_id] = len(stamps)
+            stamps.append(stamp(created_at, node_id))
+            self.key.append(key)
+            self.kind.append(NODE[kind])
+            self.status.append(STATUS[status])
+        self.graph.add_nodes_from(self.key.tolist())
+        self._nodes = Locator(self.key)
+        self._chronology = Chronology(stamps)
+        del stamps
+        relations = array("q")
+        edges: list[tuple[int, int, int]] = []
+        for key, source, target, name, weight, derived in snapshot.relations.brief(self.workspace):
+            near, far = index.get(source), index.get(target)
+            if near is None or far is None:
+                self._dangling = True
+                continue
+            relations.append(key)
+            edges.append((near, far, (key << SHIFT) + RELATION[name] + derived))
+            if weight != 1.0:
+                self.weights[key] = weight
+        self.graph.add_edges_from(edges)
+        self._relations = Locator(relations)
+
+    def _follow(self, snapshot: Snapshot, touched: Touched) -> None:
+        nodes = snapshot.nodes.brief_by_keys(self.workspace, touched.nodes)
+        relations = snapshot.relations.brief_by_keys(self.workspace, touched.relations)
+        gone_nodes = _missing(self._nodes, touched.nodes, nodes)
+        gone_relations = _missing(self._relations, touched.relations, relations)
+        size = len(nodes) + len(relations) + len(gone_nodes) + len(gone_relations)
+        entering = any(self._nodes.find(node.key) is None for node in nodes)
+        if size > max(_LEAST_REBUILD, self.size() // 3) or (entering and self._dangling):
+            self._build(snapshot)
+            return
+        self.seq = UNBUILT  # until catch_up ends, an exception leaves a graph to be rebuilt
+        for key in gone_relations:
+            self._remove_relation(key)
+        for key in gone_nodes:
+            self._remove_node(key)
+        arrivals = [arrival for node in nodes if (arrival := self._put_node(node))]
+        if self._chronology.late(arrivals) > _MOST_LATE:
+            self._build(snapshot)
+            return
+        for relation in relations:
+            self._put_relation(relation)
+        self._chronology.place(arrivals, lambda at: self._stamp_at(snapshot, at))
+
+    def _stamp_at(self, snapshot: Snapshot, index: int) -> str:
+        [node] = snapshot.nodes.brief_by_keys(self.workspace, [self.key[index]])
+        return stamp(node.created_at, node.id)
+
+    def _put_node(self, node: BriefNode) -> tuple[str, int] | None:
+        """Add or update; what the chronology has to place, if anything."""
+        index = self._nodes.find(node.key)
+        if index is None:
+            index = self.graph.add_node(node.key)
+            self._nodes.add(node.key, index)
+            self._take(index)
+            self.row_cache.drop()
+        self.key[index] = node.key
+        self.kind[index] = NODE[node.type]
+        self.status[index] = STATUS[node.status]
+        mark = stamp(node.created_at, node.id)
+        if self._chronology.is_placed(index, mark):
+            return None
+        self._chronology.reserve(index)
+        return mark, index
+
+    def _take(self, index: int) -> None:
+        """Make room for an index, new or used before."""
+        while len(self.key) <= index:
+            self.key.append(FREE)
+            self.kind.append(0)
+            self.status.append(0)
+        self._chronology.reserve(index)
+
+    def _remove_node(self, key: int) -> None:
+        index = self.index(key)
+        for _, _, payload in (*self.graph.out_edges(index), *self.graph.in_edges(index)):
+            self._dangling = True  # the relation is still in the store, without an end here
+            self._remove_relation(payload >> SHIFT)
+        self.graph.remove_node(index)
+        self._nodes.remove(key)
+        self.key[index] = FREE
+        self._chronology.reserve(index)
+        self.row_cache.drop()
+
+    def _put_relation(self, relation: BriefRelation) -> None:
+        near, far = self._nodes.find(relation.source), self._nodes.find(relation.target)
+        payload = (relation.key << SHIFT) + RELATION[relation.type] + relation.derived
+        edge = self._relations.find(relation.key)
+        if edge is not None:
+            same = self.graph.get_edge_endpoints_by_index(edge) == (near, far)
+            if same and self.graph.get_edge_data_by_index(edge) == payload:
+                self._put_weight(relation)
+                return
+            self._remove_relation(relation.key)
+        if near is None or far is None:
+            self._dangling = True
+            return
+        self._relations.add(relation.key, self.graph.add_edge(near, far, payload))
+        self._put_weight(relation)
+        self.row_cache.drop()
+
+    def _put_weight(self, relation: BriefRelation) -> None:
+        if relation.weight == 1.0:
+            self.weights.pop(relation.key, None)
+        else:
+            self.weights[relation.key] = relation.weight
+
+    def _remove_relation(self, key: int) -> None:
+        edge = self._relations.find(key)
+        assert edge is not None  # those that came and went between two looks are left out
+        self.graph.remove_edge_from_index(edge)
+        self._relations.remove(key)
+        self.weights.pop(key, None)
+        self.row_cache.drop()
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────
+
+    @property
+    def rank(self) -> array[int]:
+        """By graph index; sorts as (created_at, id)."""
+        return self._chronology.rank
+
+    def find(self, key: int) -> int | None:
+        """The graph index of a node, None where it is not in this workspace."""
+        return self._nodes.find(key)
+
+    def index(self, key: int) -> int:
+        """The graph index of a node; raises NotFoundError."""
+        index = self._nodes.find(key)
+        if index is None:
+            raise NotFoundError(
+                f"node {key} is not in workspace {self.workspace}", "", "Search for it"
+            )
+        return index
+
+    def weight(self, relation: int) -> float:
+        return self.weights.get(relation, 1.0)
+
+    def chronological(self, indices: Sequence[int]) -> list[int]:
+        """The indices by (created_at, id)."""
+        return sorted(indices, key=self.rank.__getitem__)
+
+    def rows(self, *, incoming: bool) -> Rows:
+        """Compressed rows of one direction; kept until the graph moves."""
+        return self.row_cache.get(len(self.key), incoming=incoming)
+
+    def size(self) -> int:
+        """Nodes and relations together."""
+        return self.graph.num_nodes() + self.graph.num_edges()
+
+    def nodes(self) -> set[tuple[int, NodeType, Status]]:
+        """(key, type, status) of every node; for comparing with the store."""
+        return {
+            (key, NODE_TYPES[self.kind[index]], STATUSES[self.status[index]])
+            for index, key in enumerate(self.key)
+            if key != FREE
+        }
+
+    def edges(self) -> Counter[tuple[int, int, int, RelationType, bool]]:
+        """(key, source key, target key, type, derived) of every relation; likewise."""
+        return Counter(
+            (
+                payload >> SHIFT,
+                self.graph[source],
+                self.graph[target],
+                RELATION_TYPES[(payload & MASK) >> 1],
+                bool(payload & 1),
+            )
+            for source, target, payload in self.graph.weighted_edge_list()
+        )
+
+    def order(self) -> list[int]:
+        """Every node's key by (created_at, id)."""
+        return [self.key[index] for index in self.chronological(self.graph.node_indices())]
+
+    def memory_bytes(self) -> int:
+        """An estimate: petgraph's 16 bytes a node and 24 a relation, 32 for each integer."""
+        arrays = 10 * len(self.key) + self._chronology.memory_bytes()
+        located = self._nodes.memory_bytes() + self._relations.memory_bytes()
+        payloads = 48 * len(self.key) + 56 * self.graph.num_edges()
+        kept = self.row_cache.memory_bytes() + 120 * len(self.weights)
+        return arrays + located + payloads + kept
+
+
+def _missing(
+    located: Locator, touched: Sequence[int], present: Sequence[BriefNode | BriefRelation]
+) -> list[int]:
+    """Keys that are in the graph and no longer in this workspace of the store."""
+    kept = {row.key for row in present}
+    return [key for key in touched if key not in kept and located.find(key) is not None]
