@@ -1,0 +1,134 @@
+"""Wiring: the only place where the file, the derived stores and the services meet."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cortex.config import Settings
+from cortex.domain.errors import CortexError
+from cortex.domain.instants import Clock, now
+from cortex.graph.graphs import Graphs
+from cortex.services.adding import Adding
+from cortex.services.engine import Engine
+from cortex.services.history import History
+from cortex.services.indexing import Indexing
+from cortex.services.ingest.writing import Ingest
+from cortex.services.linking import Linking
+from cortex.services.mutation import Mutation
+from cortex.services.reading import Reading
+from cortex.services.search import Search
+from cortex.services.semantic import Semantic
+from cortex.services.timeline import Timeline
+from cortex.services.viewport import Viewport
+from cortex.store.database import Database
+from cortex.store.meta import FINGERPRINT
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An open memory: one service per subject, shared by the threads of this process."""
+
+    engine: Engine
+    adding: Adding
+    linking: Linking
+    mutation: Mutation
+    reading: Reading
+    viewport: Viewport
+    timeline: Timeline
+    search: Search
+    indexing: Indexing
+    semantic: Semantic
+    history: History
+    ingest: Ingest
+
+    @property
+    def settings(self) -> Settings:
+        return self.engine.settings
+
+    def generation(self) -> int:
+        """The newest change of the log."""
+        return self.engine.generation()
+
+    def status(self) -> Mapping[str, Any]:
+        """Counts, index state and model, for people and programs."""
+        database = self.engine.database
+        with database.read() as snapshot:
+            places = {
+                str(place): {
+                    "nodes": snapshot.nodes.count(place),
+                    "relations": snapshot.relations.count(place),
+                    "statuses": {
+                        status.value: count
+                        for status, (count, _) in snapshot.nodes.counts(place).items()
+                    },
+                }
+                for place in snapshot.nodes.workspaces()
+            }
+            counts = snapshot.outbox.counts()
+            failed, why = snapshot.outbox.failed(None)
+            model = snapshot.meta.find(FINGERPRINT)
+            generation = snapshot.generation()
+        return {
+            "file": str(database.path),
+            "workspace": self.settings.workspace,
+            "workspaces": places,
+            "index": {state: counts.get(state, 0) for state in ("ready", "pending", "failed")},
+            "index_problem": self.semantic_problem() or (why if failed else None),
+            "model": model,
+            "generation": generation.seq,
+            "epoch": generation.epoch,
+        }
+
+    def semantic_problem(self) -> str | None:
+        """Why semantic search is out, or None; loads no model where it need not."""
+        try:
+            self.semantic.meaning()
+        except CortexError as error:
+            return error.message
+        return self.indexing.problem
+
+    def close(self) -> None:
+        """Write what waits, stop the threads, close the file."""
+        self.indexing.close()
+        self.history.close()
+        self.semantic.close()
+        self.engine.database.close()
+
+
+def open_memory(
+    settings: Settings,
+    *,
+    client: str = "python",
+    clock: Clock = now,
+    database: Database | None = None,
+) -> Memory:
+    """Open the memory of `settings.home`, creating it when there is none.
+
+    `client` names who asks in the log; `database` is one that was opened already. Raises
+    UnavailableError for a folder or file that cannot be used.
+    """
+    store = database or Database(settings.database, clock=clock, read_only=settings.read_only)
+    actor = f"{client}#{os.getpid()}-{secrets.token_hex(3)}"
+    engine = Engine(settings, store, Graphs(settings.graph_budget), actor)
+    history = History(engine)
+    semantic = Semantic(engine)
+    indexing = Indexing(engine, semantic)
+    engine.after_write = indexing.notify
+    return Memory(
+        engine,
+        Adding(engine),
+        Linking(engine),
+        Mutation(engine),
+        Reading(engine, history),
+        Viewport(engine, history),
+        Timeline(engine, history),
+        Search(engine, semantic, indexing, history),
+        indexing,
+        semantic,
+        history,
+        Ingest(engine),
+    )

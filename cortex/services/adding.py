@@ -1,0 +1,244 @@
+"""Adding memories: one node with its parent, relations and files; a task's subtasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rapidfuzz import fuzz
+
+from cortex.domain.errors import InvalidError
+from cortex.domain.taxonomy import (
+    NodeType,
+    RelationType,
+    Status,
+    file_relation,
+    off_taxonomy,
+    parse_kind,
+)
+from cortex.domain.values import Node, NodeId, WorkspaceId, new_id, shorten
+from cortex.services.engine import Engine
+from cortex.services.fields import Fields, merged, require_content
+from cortex.services.files import ensure_fileref, file_facts, parse_place
+from cortex.services.linking import ensure_root, link
+from cortex.services.repeating import once
+from cortex.services.resolving import resolve_node
+from cortex.store.database import Snapshot, Transaction
+from cortex.store.tokens import query_tokens
+
+_ALIKE: Final = 85.0
+_COMPARED: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A node that was written; `similar` lists active nodes that say nearly the same."""
+
+    id: str
+    type: str
+    title: str
+    workspace_id: str
+    parent_id: str | None
+    similar: list[dict[str, Any]]
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed:
+    """Subtasks in their order."""
+
+    task_id: str
+    ids: list[str]
+    workspace_id: str
+    notes: list[str]
+
+
+class Adding:
+    """Writes new nodes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def add_node(
+        self,
+        kind: str,
+        fields: Fields,
+        *,
+        parent: str | None = None,
+        relations: Sequence[str] = (),
+        files: Sequence[str] = (),
+        workspace: str | None = None,
+        key: str | None = None,
+    ) -> Added:
+        """Write one node under its parent, with what it points to.
+
+        `relations` are "type:id", from the new node; `files` are "path:line". All or
+        nothing. Raises InvalidError for an unknown type, an empty node, or a subtask
+        without parent.
+        """
+        place = self._engine.workspace(workspace)
+        node_type = parse_kind(NodeType, kind, "type")
+        data = merged({}, fields.changes())
+        require_content(data, node_type)
+        if node_type is NodeType.SUBTASK and not parent:
+            raise InvalidError(
+                "a subtask needs a parent", "Valid: parent_id of its task", "Pass parent_id"
+            )
+        request = {
+            "type": kind,
+            "fields": asdict(fields),
+            "parent": parent,
+            "relations": list(relations),
+            "files": list(files),
+        }
+        with self._engine.write() as transaction:
+            return once(
+                transaction,
+                place,
+                key,
+                request,
+                Added,
+                lambda: self._add(transaction, place, node_type, data, parent, relations, files),
+            )
+
+    def _add(
+        self,
+        transaction: Transaction,
+        place: WorkspaceId,
+        kind: NodeType,
+        data: dict[str, Any],
+        parent: str | None,
+        relations: Sequence[str],
+        files: Sequence[str],
+    ) -> Added:
+        root, _ = ensure_root(transaction, place)
+        above = resolve_node(transaction, parent, place, strict=True) if parent else root
+        similar = find_similar(transaction, place, data)
+        project = self._engine.settings.project or Path.cwd()
+        if kind is NodeType.FILEREF and isinstance(data.get("path"), str):
+            data = {**file_facts(data["path"], project), **data}
+            data["path"] = file_facts(data["path"], project)["path"]
+        node = insert_child(transaction, kind, place, above, data)
+        notes = []
+        for relation in relations:
+            name, _, other = relation.partition(":")
+            if not other:
+                raise InvalidError(
+                    f"relation {relation!r} names no node",
+                    'Valid: "type:id", as "supports:1a2b3c4d"',
+                    "Correct it",
+                )
+            target = resolve_node(transaction, other, place, strict=True)
+            linked = link(transaction, node, target, parse_kind(RelationType, name, "relation"))
+            notes += linked.notes
+        for text in files:
+            spot = parse_place(text)
+            target = ensure_fileref(transaction, place, spot.path, project, root.id)
+            lines = {"line": spot.line, "end_line": spot.end_line}
+            present = {name: value for name, value in lines.items() if value is not None}
+            link(transaction, node, target, file_relation(kind), data=present)
+        return Added(node.id, kind.value, node.title, place, above.id, similar, notes)
+
+    def decompose(
+        self,
+        task: str,
+        subtasks: Sequence[str | Mapping[str, Any]],
+        *,
+        workspace: str | None = None,
+        key: str | None = None,
+    ) -> Decomposed:
+        """Write subtasks below a task, in order: contains, decomposes_to, sequel_to."""
+        place = self._engine.workspace(workspace)
+        drafts = [_draft(item, position) for position, item in enumerate(subtasks, 1)]
+        if not drafts:
+            raise InvalidError(
+                "subtasks is empty",
+                'Valid: ["first step", {"title": "second", "text": "…"}]',
+                "Name at least one",
+            )
+        request = {"task": task, "subtasks": [dict(draft) for draft in drafts]}
+        with self._engine.write() as transaction:
+
+            def do() -> Decomposed:
+                above = resolve_node(transaction, task, place, strict=workspace is not None)
+                note = off_taxonomy(RelationType.DECOMPOSES_TO, above.type, NodeType.SUBTASK)
+                made: list[Node] = []
+                for draft in drafts:
+                    node = insert_child(
+                        transaction, NodeType.SUBTASK, above.workspace_id, above, draft
+                    )
+                    link(transaction, above, node, RelationType.DECOMPOSES_TO)
+                    if made:
+                        link(transaction, node, made[-1], RelationType.SEQUEL_TO)
+                    made.append(node)
+                return Decomposed(
+                    above.id,
+                    [node.id for node in made],
+                    above.workspace_id,
+                    [note] if note else [],
+                )
+
+            return once(transaction, place, key, request, Decomposed, do)
+
+
+def insert_child(
+    transaction: Transaction,
+    kind: NodeType,
+    workspace: WorkspaceId,
+    parent: Node,
+    data: Mapping[str, Any],
+) -> Node:
+    """A new node below `parent`: parent_id and contains say the same."""
+    node = transaction.nodes.insert(
+        NodeId(new_id()), kind, workspace, parent.id, data, transaction.at
+    )
+    transaction.relations.insert(
+        workspace, parent.id, node.id, RelationType.CONTAINS, transaction.at
+    )
+    return node
+
+
+def _draft(item: str | Mapping[str, Any], position: int) -> dict[str, Any]:
+    if isinstance(item, str):
+        fields = Fields(title=item) if len(item) <= 200 else Fields(text=item)
+    else:
+        fields = Fields(data=item)
+    data = merged({}, fields.changes())
+    require_content(data, f"subtask {position}")
+    return data
+
+
+def find_similar(
+    snapshot: Snapshot, workspace: WorkspaceId, data: Mapping[str, Any], limit: int = 3
+) -> list[dict[str, Any]]:
+    """Active nodes whose text is nearly the same (85 % or more by edit distance).
+
+    Looks among the best keyword matches of the eight longest words: rare words are long
+    ones, and a duplicate shares them.
+    """
+    text = _said(data)
+    words = sorted(query_tokens(text[:_COMPARED]), key=len, reverse=True)[:8]
+    if not words:
+        return []
+    hits = snapshot.keywords.search(" ".join(words), [workspace], 8, statuses=(Status.ACTIVE,))
+    found = []
+    for node in snapshot.nodes.by_keys([hit.key for hit in hits]):
+        likeness = fuzz.ratio(text[:_COMPARED], _said(node.data)[:_COMPARED])
+        if likeness >= _ALIKE:
+            found.append(
+                {
+                    "id": node.id,
+                    "type": node.type.value,
+                    "title": shorten(node.title, 80),
+                    "likeness": round(likeness / 100, 2),
+                }
+            )
+    return sorted(found, key=lambda item: (-float(item["likeness"]), item["id"]))[:limit]
+
+
+def _said(data: Mapping[str, Any]) -> str:
+    text = data.get("text") or data.get("title") or data.get("path") or ""
+    return text if isinstance(text, str) else json.dumps(text)

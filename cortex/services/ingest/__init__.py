@@ -1,0 +1,1 @@
+"""Files read into pieces of knowledge, and written into the graph."""

@@ -1,0 +1,235 @@
+"""Reading the graph: nodes with their surroundings, traversals, reasoning chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from cortex.domain.errors import InvalidError, NotFoundError
+from cortex.domain.taxonomy import NodeType, RelationType, parse_kind
+from cortex.domain.values import Node, Relation, WorkspaceId
+from cortex.graph.expansion import subgraph
+from cortex.graph.traversal import traverse
+from cortex.graph.walking import walk
+from cortex.services.engine import Engine
+from cortex.services.history import History
+from cortex.services.resolving import resolve_node
+from cortex.services.warnings import Warnings, warnings_of
+from cortex.store.embeddings import IndexState
+
+MAX_DEPTH: Final = 10
+Direction = Literal["out", "in", "both"]
+Course = Literal["forward", "backward"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Nodes with what lies around them.
+
+    `nodes` are the others, nearest first, with their distance; `relations` join nodes that
+    are shown; `total` counts all others within the depth.
+    """
+
+    starts: tuple[Node, ...]
+    nodes: tuple[tuple[Node, int], ...]
+    relations: tuple[Relation, ...]
+    total: int
+    truncated: bool
+    warnings: Warnings
+    index: IndexState | None
+    degree: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Traversed:
+    """What a traversal reached, by depth, then creation, then id."""
+
+    start: Node
+    nodes: tuple[tuple[Node, int], ...]
+    relations: tuple[Relation, ...]
+    total: int
+    truncated: bool
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A chain: the start, then each step with the relation that led there."""
+
+    path: tuple[tuple[Relation | None, Node], ...]
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The newest nodes of a workspace and the relations between them."""
+
+    nodes: tuple[Node, ...]
+    relations: tuple[Relation, ...]
+    total: int
+    relations_total: int
+    truncated: bool
+    generation: int
+
+
+class Reading:
+    """Answers from the graph cache, at the generation that each answer reports."""
+
+    def __init__(self, engine: Engine, history: History) -> None:
+        self._engine = engine
+        self._history = history
+
+    def _place(self, references: Sequence[str], workspace: str | None) -> WorkspaceId:
+        """The workspace whose graph answers: that of the first node named."""
+        place = self._engine.workspace(workspace)
+        with self._engine.database.read() as snapshot:
+            node = resolve_node(snapshot, references[0], place, strict=workspace is not None)
+        return node.workspace_id
+
+    def get(
+        self,
+        references: Sequence[str],
+        *,
+        depth: int = 2,
+        limit: int = 50,
+        workspace: str | None = None,
+    ) -> Surroundings:
+        """Nodes and what surrounds them, both ways, all types but derived relations.
+
+        A session root is shown but not walked through: everything is two steps from
+        everything there.
+        """
+        if not references:
+            raise InvalidError("no node named", "Valid: one id or several", "Pass node_id")
+        place = self._place(references, workspace)
+        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
+            starts = tuple(
+                resolve_node(snapshot, reference, place, strict=True) for reference in references
+            )
+            found = subgraph(graph, [node.key for node in starts], depth, limit)
+            depths = dict(found.nodes)
+            nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
+            answer = Surroundings(
+                starts,
+                tuple((node, depths[node.key]) for node in nodes),
+                tuple(snapshot.relations.by_keys(found.relations)),
+                found.total,
+                found.truncated,
+                warnings_of(snapshot, starts),
+                snapshot.outbox.state(starts[0].key),
+                snapshot.relations.degree(starts[0].id),
+                snapshot.generation().seq,
+            )
+        self._history.opened([node.id for node in starts])
+        return answer
+
+    def traverse(
+        self,
+        reference: str,
+        relations: Sequence[str] = (),
+        *,
+        depth: int = 3,
+        direction: Direction = "out",
+        types: Sequence[str] = (),
+        limit: int = 50,
+        derived: bool = False,
+        workspace: str | None = None,
+    ) -> Traversed:
+        """Breadth first over relations of the given types (all when none is given).
+
+        `types` chooses which nodes are returned, not which are walked through.
+        """
+        wanted = frozenset(parse_kind(RelationType, name, "relation") for name in relations)
+        kinds = frozenset(parse_kind(NodeType, name, "types") for name in types)
+        place = self._place([reference], workspace)
+        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
+            start = resolve_node(snapshot, reference, place, strict=True)
+            found = traverse(
+                graph,
+                start.key,
+                relations=wanted or None,
+                depth=depth,
+                direction=direction,
+                node_types=kinds or None,
+                limit=limit,
+                include_derived=derived,
+            )
+            depths = dict(found.nodes)
+            nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
+            answer = Traversed(
+                start,
+                tuple((node, depths[node.key]) for node in nodes),
+                tuple(snapshot.relations.by_keys(found.relations)),
+                found.total,
+                found.truncated,
+                snapshot.generation().seq,
+            )
+        self._history.traversed(start, sorted(wanted), answer.total)
+        return answer
+
+    def walk(
+        self,
+        reference: str,
+        *,
+        steps: int = 5,
+        direction: Course = "forward",
+        workspace: str | None = None,
+    ) -> Walked:
+        """The reasoning chain from a node: the strongest relation at each step."""
+        place = self._place([reference], workspace)
+        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
+            start = resolve_node(snapshot, reference, place, strict=True)
+            steps_taken = walk(graph, start.key, steps, direction)
+            relations = {
+                relation.key: relation
+                for relation in snapshot.relations.by_keys(
+                    [key for key, _ in steps_taken if key is not None]
+                )
+            }
+            nodes = {
+                node.key: node for node in snapshot.nodes.by_keys([key for _, key in steps_taken])
+            }
+            path = tuple(
+                (None if relation is None else relations[relation], nodes[node])
+                for relation, node in steps_taken
+            )
+            if not path or path[0][1].id != start.id:
+                path = ((None, start), *path)
+            answer = Walked(path, snapshot.generation().seq)
+        self._history.traversed(start, ["walk"], len(answer.path) - 1)
+        return answer
+
+    def names(self, ids: Sequence[str]) -> dict[str, bool]:
+        """Whether each id's first 8 characters name it alone in this memory."""
+        with self._engine.database.read() as snapshot:
+            return snapshot.nodes.unique_prefixes(ids)
+
+    def whole(self, reference: str, workspace: str | None = None) -> Node:
+        """One node."""
+        place = self._engine.workspace(workspace)
+        with self._engine.database.read() as snapshot:
+            return resolve_node(snapshot, reference, place, strict=workspace is not None)
+
+    def overview(self, workspace: str, limit: int = 100) -> Overview:
+        """The newest `limit` active nodes and what joins them. Raises NotFoundError."""
+        place = self._engine.workspace(workspace)
+        with self._engine.database.read() as snapshot:
+            root = snapshot.nodes.root(place)
+            nodes = snapshot.nodes.newest(place, limit)
+            if root is None and not nodes:
+                known = ", ".join(snapshot.nodes.workspaces()) or "none yet"
+                raise NotFoundError(
+                    f"no workspace {workspace!r}", f"Known: {known}", "Read one of these"
+                )
+            relations = snapshot.relations.within([node.id for node in nodes], limit * 2)
+            total, joined = snapshot.nodes.count(place), snapshot.relations.count(place)
+            return Overview(
+                tuple(nodes),
+                tuple(relations),
+                total,
+                joined,
+                total > len(nodes) or joined > len(relations),
+                snapshot.generation().seq,
+            )

@@ -1,0 +1,324 @@
+"""The desktop: hot nodes in full, cold ones by title, the archive as a number."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cortex.domain.errors import BusyError, InvalidError
+from cortex.domain.instants import Instant, before
+from cortex.domain.taxonomy import Action, NodeType, Status
+from cortex.domain.values import Node, NodeId, Relation, WorkspaceId
+from cortex.graph.expansion import subgraph
+from cortex.graph.proximity import adjacent
+from cortex.services.engine import Engine
+from cortex.services.history import History
+from cortex.services.linking import ensure_root
+from cortex.services.reading import Surroundings
+from cortex.services.resolving import resolve_node
+from cortex.services.warnings import warnings_of
+from cortex.store.database import Snapshot, Transaction
+from cortex.store.meta import LAST_GC
+from cortex.store.navigation import Anchor, Visit
+from cortex.store.nodes import LAST
+
+_FRONT: Final = 50
+_KEPT: Final = 20
+_RELATIONS: Final = 8
+_GC_WAIT: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class HotNode:
+    """A node in the agent's context, with its direct relations and how many there are."""
+
+    node: Node
+    relations: tuple[tuple[Relation, Node], ...]
+    degree: int
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """How many nodes are archived, and when the oldest of them was made."""
+
+    count: int
+    oldest: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Desktop:
+    """One viewport. `cold` is one page; `cold_total` counts all cold nodes."""
+
+    session: Node
+    created: bool
+    anchor: Anchor | None
+    hot: tuple[HotNode, ...]
+    cold: tuple[Node, ...]
+    cold_total: int
+    next_cursor: str | None
+    stale: int
+    archive: Archive
+    archived_now: int
+    notes: tuple[str, ...]
+    generation: int
+
+    def cursor_after(self, node: Node) -> str:
+        """The cursor that goes on after this cold node."""
+        return encode_cursor(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the history; `node` is None when it was deleted."""
+
+    visit: Visit
+    node: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class Focused:
+    """A node in focus with its subgraph; `action` is focus or branch."""
+
+    around: Surroundings
+    action: Action
+    restored: bool
+    notes: tuple[str, ...]
+
+
+class Viewport:
+    """Opens the desktop, moves the focus, archives what lies idle."""
+
+    def __init__(self, engine: Engine, history: History) -> None:
+        self._engine = engine
+        self._history = history
+
+    def open(self, workspace: str | None, *, cursor: str | None = None, page: int = 60) -> Desktop:
+        """The workspace's viewport; makes its session root when there is none.
+
+        Waits for the write lock only there. Archiving runs at most once a day and is
+        skipped, and said, while another writer holds the lock.
+        """
+        place = self._engine.workspace(workspace)
+        after = decode_cursor(cursor) if cursor else None
+        self._history.flush()
+        created = self._ensure_root(place)
+        notes: list[str] = []
+        archived = self._collect(place, notes)
+        if self._history.waiting:
+            notes.append(f"{self._history.waiting} history entries wait for another writer")
+        with self._engine.database.read() as snapshot:
+            session = snapshot.nodes.root(place)
+            if session is None:
+                raise InvalidError(
+                    f"workspace {place!r} is empty",
+                    "",
+                    "Write to it first: this memory is open for reading only",
+                )
+            hot = self._hot(snapshot, place)
+            counts = snapshot.nodes.counts(place)
+            hidden = {node.node.id for node in hot} | {session.id}
+            active = counts.get(Status.ACTIVE, (0, None))[0]
+            total = active - sum(1 for node in hot if node.node.status is Status.ACTIVE) - 1
+            cold = self._cold(snapshot, place, hidden, after, page + 1)
+            archive = counts.get(Status.ARCHIVED, (0, None))
+            desktop = Desktop(
+                session,
+                created,
+                snapshot.navigation.anchor(place),
+                hot,
+                tuple(cold[:page]),
+                max(total, 0),
+                encode_cursor(cold[page - 1]) if len(cold) > page else None,
+                counts.get(Status.STALE, (0, None))[0],
+                Archive(archive[0], archive[1]),
+                archived,
+                tuple(notes),
+                snapshot.generation().seq,
+            )
+        self._history.visit(place, session.id, Action.OPEN, {})
+        return desktop
+
+    def _ensure_root(self, place: WorkspaceId) -> bool:
+        with self._engine.database.read() as snapshot:
+            if snapshot.nodes.root(place) is not None:
+                return False
+        if self._engine.settings.read_only:
+            return False
+        with self._engine.write() as transaction:
+            _, created = ensure_root(transaction, place)
+        return created
+
+    def _hot(self, snapshot: Snapshot, place: WorkspaceId) -> tuple[HotNode, ...]:
+        kept = snapshot.nodes.kept(place, _KEPT)
+        focuses = snapshot.navigation.focused(place, self._engine.settings.hot_focuses)
+        chosen = {node.id: node for node in (*kept, *snapshot.nodes.by_ids(focuses))}
+        root = snapshot.nodes.root(place)
+        if root is not None:
+            chosen.pop(root.id, None)
+        return tuple(_hot_node(snapshot, node) for node in chosen.values())
+
+    def _cold(
+        self,
+        snapshot: Snapshot,
+        place: WorkspaceId,
+        hidden: set[NodeId],
+        after: tuple[str, str] | None,
+        limit: int,
+    ) -> list[Node]:
+        """The strongest first (most often opened; newest tasks where none was ever focused),
+        then the newest."""
+        front = self._front(snapshot, place)
+        stream = _stream(snapshot, place, front, limit)
+        page: list[Node] = []
+        skipping = after is not None
+        for node in stream:
+            if skipping:
+                skipping = (node.created_at, node.id) != after
+                continue
+            if node.id not in hidden:
+                page.append(node)
+                if len(page) == limit:
+                    break
+        return page
+
+    def _front(self, snapshot: Snapshot, place: WorkspaceId) -> list[Node]:
+        if snapshot.navigation.ever_focused(place):
+            return snapshot.nodes.by_ids(snapshot.navigation.used(place, _FRONT))
+        return snapshot.nodes.newest_of(place, (NodeType.TASK, NodeType.SUBTASK), _FRONT)
+
+    def _collect(self, place: WorkspaceId, notes: list[str]) -> int:
+        """Archive idle nodes, at most once a day; how many."""
+        settings = self._engine.settings
+        if settings.read_only:
+            return 0
+        with self._engine.database.read() as snapshot:
+            last = snapshot.meta.find(LAST_GC + place)
+            today = self._engine.now()[:10]
+            if last == today:
+                return 0
+        try:
+            with self._engine.write(wait=_GC_WAIT) as transaction:
+                transaction.meta.set(LAST_GC + place, today)
+                idle = self._idle(transaction, place)
+                transaction.nodes.set_status(idle, Status.ARCHIVED)
+        except BusyError:
+            notes.append("archiving skipped: another writer holds the memory")
+            return 0
+        return len(idle)
+
+    def _idle(self, transaction: Transaction, place: WorkspaceId) -> list[int]:
+        settings = self._engine.settings
+        last = transaction.archiving.last_activity(place)
+        if last is None:
+            return []
+        cutoff = before(last, days=settings.archive_days)
+        hot = transaction.navigation.focused(place, settings.hot_focuses)
+        return transaction.archiving.idle(place, cutoff, settings.keep_newest, json.dumps(hot))
+
+    def focus(self, reference: str, *, limit: int = 30, workspace: str | None = None) -> Focused:
+        """Move the focus to a node of this workspace, and bring it back from the archive.
+
+        The history notes `branch` where the node is no neighbour of the last focus.
+        """
+        place = self._engine.workspace(workspace)
+        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
+            node = resolve_node(snapshot, reference, place, strict=True)
+            last = snapshot.navigation.anchor(place)
+            action = Action.FOCUS
+            if last is not None and last.node_id != node.id:
+                previous = snapshot.nodes.find(last.node_id)
+                if previous is not None and not adjacent(graph, previous.key, node.key):
+                    action = Action.BRANCH
+        notes: list[str] = []
+        restored = self._enter(node, action, last, notes)
+        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
+            node = resolve_node(snapshot, node.id, place, strict=True)
+            found = subgraph(graph, [node.key], 2, limit)
+            depths = dict(found.nodes)
+            nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
+            around = Surroundings(
+                (node,),
+                tuple((each, depths[each.key]) for each in nodes),
+                tuple(snapshot.relations.by_keys(found.relations)),
+                found.total,
+                found.truncated,
+                warnings_of(snapshot, (node,)),
+                snapshot.outbox.state(node.key),
+                snapshot.relations.degree(node.id),
+                snapshot.generation().seq,
+            )
+        return Focused(around, action, restored, tuple(notes))
+
+    def _enter(self, node: Node, action: Action, last: Anchor | None, notes: list[str]) -> bool:
+        """Note the focus and restore the node; True when it came from the archive."""
+        context = {"from": last.node_id} if last else {}
+        self._history.visit(node.workspace_id, node.id, action, context)
+        archived = node.status is Status.ARCHIVED
+        if archived and not self._engine.settings.read_only:
+            try:
+                with self._engine.write(wait=_GC_WAIT) as transaction:
+                    transaction.nodes.set_status([node.key], Status.ACTIVE)
+            except BusyError:
+                notes.append("not restored from the archive: another writer holds the memory")
+                archived = False
+        self._history.flush()
+        return archived
+
+    def history(self, workspace: str | None, limit: int = 20) -> tuple[Entry, ...]:
+        """The newest entries first."""
+        place = self._engine.workspace(workspace)
+        self._history.flush()
+        with self._engine.database.read() as snapshot:
+            visits = snapshot.navigation.newest(place, limit)
+            found = {node.id: node for node in snapshot.nodes.by_ids([v.node_id for v in visits])}
+        return tuple(Entry(visit, found.get(visit.node_id)) for visit in visits)
+
+
+def _hot_node(snapshot: Snapshot, node: Node) -> HotNode:
+    outgoing = snapshot.relations.outgoing(node.id, limit=_RELATIONS)
+    incoming = snapshot.relations.incoming(node.id, limit=_RELATIONS)
+    relations = [r for r in (*outgoing, *incoming) if not r.derived][:_RELATIONS]
+    ends = [r.to_id if r.from_id == node.id else r.from_id for r in relations]
+    others = {other.id: other for other in snapshot.nodes.by_ids(ends)}
+    pairs = tuple((r, others[end]) for r, end in zip(relations, ends, strict=True))
+    return HotNode(node, pairs, snapshot.relations.degree(node.id))
+
+
+def _stream(
+    snapshot: Snapshot, place: WorkspaceId, front: Sequence[Node], batch: int
+) -> Iterator[Node]:
+    yield from front
+    known = {node.id for node in front}
+    position = LAST
+    while True:
+        rows = snapshot.nodes.newest(place, max(batch, 100), position)
+        yield from (node for node in rows if node.id not in known)
+        if len(rows) < max(batch, 100):
+            return
+        position = (rows[-1].created_at, rows[-1].id)
+
+
+def encode_cursor(node: Node) -> str:
+    """An opaque place after this node."""
+    return base64.urlsafe_b64encode(f"{node.created_at} {node.id}".encode()).decode()
+
+
+def decode_cursor(cursor: str) -> tuple[str, str]:
+    """The (created_at, id) of a cursor; raises InvalidError for anything else."""
+    try:
+        at, _, node = (
+            base64.urlsafe_b64decode(cursor.encode("ascii", "strict")).decode().partition(" ")
+        )
+    except (ValueError, binascii.Error):
+        at = node = ""
+    if len(at) != 27 or not node:
+        raise InvalidError(
+            f"cursor {cursor[:40]!r} is not one of ours",
+            "Valid: next_cursor of the last answer",
+            "Leave it out to begin again",
+        )
+    return at, node
