@@ -1,0 +1,198 @@
+"""The commands, their options, and how errors become exit codes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from cortex import __version__
+from cortex.config import Settings, load_settings
+from cortex.domain.errors import BusyError, CortexError, InvalidError, UnavailableError
+
+if TYPE_CHECKING:
+    from cortex.memory import Memory
+
+app = typer.Typer(
+    name="cortex",
+    help="Long-term memory for AI agents: a typed graph, searched by meaning, context and time.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="Data folder. Default: CORTEX_HOME, else the user data folder."),
+]
+Workspace = Annotated[
+    str | None,
+    typer.Option(
+        "--workspace", "-w", help="Workspace. Default: CORTEX_WORKSPACE_ID, else this project."
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", help="Embedding model: a name, a folder, or 'offline'."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"cortex {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def serve(
+    home: Home = None,
+    workspace: Workspace = None,
+    tools: Annotated[
+        str,
+        typer.Option(
+            "--tools",
+            envvar="CORTEX_TOOLS",
+            help="Tool sets or names, comma-separated: roo (17), core (9), all.",
+        ),
+    ] = "roo",
+    read_only: Annotated[
+        bool, typer.Option("--read-only", envvar="CORTEX_READ_ONLY", help="No writing tools.")
+    ] = False,
+    search_scope: Annotated[
+        str | None,
+        typer.Option("--search-scope", help="Where searches look by default: all, workspace."),
+    ] = None,
+    model: Model = None,
+) -> None:
+    """Serve MCP on stdin and stdout, for an agent's host to start."""
+    from cortex.cli.serving import serve_memory
+
+    settings = load_settings(
+        home=home,
+        workspace=workspace,
+        search_scope=search_scope,
+        model=model,
+        read_only=read_only,
+    )
+    serve_memory(settings, tools)
+
+
+@app.command()
+def demo(
+    path: Annotated[
+        Path | None,
+        typer.Option("--path", help="Folder to ingest. Default: a part of Python's own."),
+    ] = None,
+    home: Home = None,
+    workspace: Workspace = "demo",
+) -> None:
+    """Ingest real text, drive the real server over stdio, and show what memory does."""
+    from cortex.cli.demo import run_demo
+
+    run_demo(load_settings(home=home, workspace=workspace), path)
+
+
+@app.command()
+def ingest(
+    path: Annotated[Path, typer.Argument(help="File or folder: Markdown, text, Python.")],
+    home: Home = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read a folder's documents and docstrings into memory; again, it updates what changed."""
+    from cortex.cli.looking import print_ingested
+
+    with opened(load_settings(home=home, workspace=workspace)) as memory:
+        print_ingested(memory, path, as_json=as_json)
+
+
+@app.command()
+def search(
+    query: Annotated[list[str], typer.Argument(help="What you want to know.")],
+    home: Home = None,
+    workspace: Workspace = None,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, max=100)] = 10,
+    explain: Annotated[bool, typer.Option("--explain", help="Show scores and ranks.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search by meaning and keywords, with context and the files to read."""
+    from cortex.cli.looking import print_search
+
+    with opened(load_settings(home=home, workspace=workspace)) as memory:
+        print_search(
+            memory, " ".join(query), workspace, top_k=top_k, explain=explain, as_json=as_json
+        )
+
+
+@app.command("open")
+def open_(home: Home = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Show the desktop: what is hot, what is cold, what is archived."""
+    from cortex.cli.looking import print_desktop
+
+    with opened(load_settings(home=home, workspace=workspace)) as memory:
+        print_desktop(memory, as_json=as_json)
+
+
+@app.command()
+def reindex(home: Home = None, model: Model = None, as_json: AsJson = False) -> None:
+    """Restore the keyword index and the vectors; with --model, migrate the vectors to it."""
+    from cortex.cli.looking import print_reindex
+
+    with opened(load_settings(home=home, model=model)) as memory:
+        print_reindex(memory, model, as_json=as_json)
+
+
+@app.command()
+def status(home: Home = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Show the file, the workspaces, and the state of the index."""
+    from cortex.cli.looking import print_status
+
+    with opened(load_settings(home=home, workspace=workspace)) as memory:
+        print_status(memory, as_json=as_json)
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Memory]:
+    """An open memory for one command, closed at its end."""
+    from cortex.memory import open_memory
+
+    memory = open_memory(settings, client="cli")
+    try:
+        yield memory
+    finally:
+        memory.close()
+
+
+def exit_code(error: CortexError) -> int:
+    """2 for what the caller must correct, 75 (try again) when busy, 69 for an outage, else 1."""
+    match error:
+        case InvalidError():
+            return 2
+        case BusyError():
+            return 75
+        case UnavailableError():
+            return 69
+        case _:
+            return 1
+
+
+def run(arguments: Sequence[str]) -> NoReturn:
+    """Run one command and exit: 0, or the error's code with its one line on stderr."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    try:
+        app(list(arguments), standalone_mode=True)
+    except CortexError as error:
+        typer.echo(f"cortex: {error}", err=True)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(0)

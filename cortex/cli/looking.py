@@ -1,0 +1,223 @@
+"""What the commands print: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from cortex.tools.desktop import desktop_open
+from cortex.tools.vector import graph_search
+
+if TYPE_CHECKING:
+    from cortex.memory import Memory
+
+out = Console(highlight=False, soft_wrap=False)
+err = Console(stderr=True, highlight=False)
+
+
+def dump(value: Any) -> None:
+    """One JSON document on stdout."""
+    out.print_json(json.dumps(value, ensure_ascii=False), highlight=False)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """A plain table; the texts of memories are shown as they are, never as markup."""
+    made = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
+    for name in columns:
+        made.add_column(name, overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(str(cell)) for cell in row))
+    return made
+
+
+def progress(what: str) -> Progress:
+    """A bar on stderr, gone when it is done."""
+    return Progress(
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+    )
+
+
+def print_search(
+    memory: Memory,
+    query: str,
+    workspace: str | None,
+    *,
+    top_k: int,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Hits with their context and the files to read."""
+    arguments = {"query": query, "top_k": top_k, "workspace_id": workspace, "explain": explain}
+    answer = graph_search.call(memory, arguments)
+    if as_json:
+        dump(answer.structured)
+        return
+    found = answer.structured
+    if found["degraded"]:
+        err.print(Text(f"degraded: {found['degraded']}"), style="yellow")
+    if not found["hits"]:
+        out.print(Text(answer.text))
+        return
+    rows = [
+        (
+            f"{hit['score']:.2f}",
+            hit["id"][:8],
+            hit["type"],
+            hit["status"],
+            hit["workspace_id"],
+            _summary(hit),
+        )
+        for hit in found["hits"]
+    ]
+    out.print(table(f"{found['total']} hits", ("score", "id", "type", "status", "in", ""), rows))
+    if found["files"]:
+        files = [
+            (
+                f"{place['path']}:{place['line']}" if place["line"] else place["path"],
+                place["freshness"],
+            )
+            for place in found["files"]
+        ]
+        out.print(table("\nread next", ("file", "since noted"), files))
+    if explain:
+        ranks = [(hit["id"][:8], hit["scores"], hit["ranks"]) for hit in found["hits"]]
+        out.print(table("\nwhy", ("id", "scores", "ranks"), ranks))
+        if found["withheld"]:
+            out.print(Text(f"left out: {found['withheld']}"))
+
+
+def _summary(hit: Mapping[str, Any]) -> str:
+    text = " ".join(hit["text"].split())[:160]
+    title = hit["title"]
+    shown = title if not text or text.startswith(title.rstrip("…")) else f"{title} — {text}"
+    return f"{shown} ({hit['note']})" if "note" in hit else shown
+
+
+def print_desktop(memory: Memory, *, as_json: bool) -> None:
+    """The viewport."""
+    structured = desktop_open.call(memory, {"max_chars": 20_000}).structured
+    if as_json:
+        dump(structured)
+        return
+    out.print(Text(f"workspace {structured['workspace_id']}  session {structured['session_id']}"))
+    if structured["graph"] == "empty":
+        out.print("Nothing here yet. `cortex ingest PATH` reads a folder; agents add the rest.")
+    if structured["anchor"]:
+        anchor = structured["anchor"]
+        out.print(Text(f"last focus {anchor['node_id'][:8]} at {anchor['at'][:19]}"))
+    if structured["hot"]:
+        rows = [(n["id"][:8], n["type"], n["status"], n["title"]) for n in structured["hot"]]
+        out.print(table("\nhot", ("id", "type", "status", "title"), rows))
+    if structured["cold"]:
+        cold = [(n["id"][:8], n["type"], n["title"]) for n in structured["cold"]]
+        title = f"\ncold ({len(cold)} of {structured['total']})"
+        out.print(table(title, ("id", "type", "title"), cold))
+    archive = structured["archive"]
+    if archive["count"]:
+        out.print(Text(f"\n{archive['count']} archived, the oldest of {archive['oldest'][:10]}"))
+
+
+def print_status(memory: Memory, *, as_json: bool) -> None:
+    """File, workspaces, index."""
+    status = memory.status()
+    if as_json:
+        dump(status)
+        return
+    out.print(Text(f"file        {status['file']}"))
+    out.print(Text(f"workspace   {status['workspace']}"))
+    out.print(Text(f"generation  {status['generation']}"))
+    model = json.loads(status["model"]) if status["model"] else None
+    name = f"{model['name']} ({model['dimension']})" if model else "none yet: no text is embedded"
+    out.print(Text(f"model       {name}"))
+    index = status["index"]
+    line = f"{index['ready']} ready, {index['pending']} pending, {index['failed']} failed"
+    out.print(Text(f"vectors     {line}"))
+    if status["index_problem"]:
+        err.print(Text(f"semantic search is out: {status['index_problem']}"), style="yellow")
+    places = [
+        (name, place["nodes"], place["relations"], place["statuses"].get("stale", 0),
+         place["statuses"].get("archived", 0))
+        for name, place in status["workspaces"].items()
+    ]  # fmt: skip
+    if places:
+        columns = ("workspace", "nodes", "relations", "stale", "archived")
+        out.print(table("", columns, places))
+    else:
+        out.print("No memories yet. `cortex ingest PATH` reads a folder.")
+
+
+def print_reindex(memory: Memory, model: str | None, *, as_json: bool) -> None:
+    """Run a reindex behind a bar, then say what it did."""
+    with progress("reindex") as bar:
+        task = bar.add_task("reindex", total=None)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        done = memory.indexing.reindex(model, show)
+    if as_json:
+        dump(
+            {
+                "nodes": done.nodes,
+                "embedded": done.embedded,
+                "model": done.model,
+                "migrated": done.migrated,
+            }
+        )
+        return
+    out.print(Text(f"{done.nodes} nodes in the keyword index, {done.embedded} embedded anew"))
+    out.print(Text(f"model: {done.model}" + (" (migrated)" if done.migrated else "")))
+
+
+def print_ingested(memory: Memory, path: Path, *, as_json: bool) -> None:
+    """Ingest behind a bar, wait for the vectors, then say what was done."""
+    with progress("reading") as bar:
+        task = bar.add_task("reading", total=None)
+        report = memory.ingest.ingest(
+            path, progress=lambda done, total: bar.update(task, completed=done, total=total)
+        )
+    left = wait_for_vectors(memory)
+    found = {**asdict(report), "pending": left}
+    if as_json:
+        dump(found)
+        return
+    out.print(
+        Text(
+            f"{report.files} files read, {report.unchanged} unchanged: {report.nodes} nodes added, "
+            f"{report.updated} updated, {report.gone} gone stale"
+        )
+    )
+    for reason, count in report.skipped.items():
+        out.print(Text(f"skipped: {count} {reason}"))
+    for name in ("unreadable", "problems"):
+        for line in found[name][:20]:
+            err.print(Text(f"{name}: {line}"), style="yellow")
+    if left:
+        err.print(f"{left} texts still wait for their vectors; cortex status says why")
+
+
+def wait_for_vectors(memory: Memory) -> int:
+    """Wait behind a bar until nothing is owed, or the model is out; what is left."""
+    total = memory.indexing.wait(None, 0.0)
+    with progress("embedding") as bar:
+        task = bar.add_task("embedding", total=total)
+        left = total
+        while left:
+            left = memory.indexing.wait(None, 0.3)
+            bar.update(task, completed=total - left)
+            if memory.indexing.problem:
+                return left
+    return 0

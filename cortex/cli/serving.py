@@ -1,0 +1,37 @@
+"""`cortex serve`: check the file, then serve; the heavy imports come after the handshake."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from cortex import __version__
+from cortex.config import Settings
+from cortex.server.stdio import serve_stdio
+from cortex.store.database import Database
+from cortex.tools.catalogue import INSTRUCTIONS, TOOLS
+from cortex.tools.registry import select
+from cortex.tools.resources import RESOURCES
+
+
+def serve_memory(settings: Settings, tools: str) -> NoReturn:
+    """Serve this memory on stdio until the client goes.
+
+    Raises, before a byte is served, what is wrong with the file, the folder or the names
+    of the tools: a host shows the one line and the exit code.
+    """
+    chosen = select(TOOLS, tools, settings.read_only)
+    database = Database(settings.database, read_only=settings.read_only)
+
+    def opened():  # type: ignore[no-untyped-def]  # its type would import the engine too early
+        from cortex.memory import open_memory
+
+        return open_memory(settings, client="mcp", database=database)
+
+    serve_stdio(
+        chosen,
+        RESOURCES,
+        opened,
+        name="cortex",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+    )

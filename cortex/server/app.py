@@ -1,0 +1,236 @@
+"""The protocol server: tools and resources registered, calls run in threads, errors mapped."""
+
+from __future__ import annotations
+
+import difflib
+import uuid
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
+
+import anyio
+import anyio.to_thread
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+    Tool,
+    ToolAnnotations,
+)
+
+from cortex.domain.errors import CortexError, NotFoundError
+from cortex.domain.values import clean, shorten
+from cortex.server.errors import resource_error, tool_error, unexpected
+from cortex.server.results import tool_result
+from cortex.tools.caller import CALLER, Caller
+from cortex.tools.registry import ToolSpec
+from cortex.tools.resource import ResourceSpec, find
+
+M = TypeVar("M")
+T = TypeVar("T")
+
+THREADS: Final = 16
+
+Context = ServerRequestContext[Any, Any]
+
+
+def build_server(
+    tools: Sequence[ToolSpec[M]],
+    resources: Sequence[ResourceSpec[M]],
+    memory: Callable[[], Awaitable[M]],
+    *,
+    name: str,
+    version: str,
+    instructions: str | None = None,
+    on_listed: Callable[[], None] | None = None,
+) -> Server[Any]:
+    """A server of exactly these tools and resources.
+
+    `memory` is awaited by each call and each read, never by a list. `on_listed` is called
+    when a client has asked for the tools. Raises ValueError for two of one name.
+    """
+    face = _Face(tools, resources, memory, on_listed or (lambda: None))
+    return Server(
+        name,
+        version=version,
+        instructions=instructions,
+        on_list_tools=face.list_tools,
+        on_call_tool=face.call_tool,
+        on_list_resources=face.list_resources,
+        on_list_resource_templates=face.list_templates,
+        on_read_resource=face.read_resource,
+    )
+
+
+class _Face(Generic[M]):
+    """The handlers, over what was registered."""
+
+    def __init__(
+        self,
+        tools: Sequence[ToolSpec[M]],
+        resources: Sequence[ResourceSpec[M]],
+        memory: Callable[[], Awaitable[M]],
+        on_listed: Callable[[], None],
+    ) -> None:
+        names = [spec.name for spec in tools] + [spec.uri_template for spec in resources]
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        if twice:
+            raise ValueError(f"registered twice: {', '.join(twice)}")
+        self._tools = {spec.name: spec for spec in tools}
+        self._resources = tuple(resources)
+        self._memory = memory
+        self._on_listed = on_listed
+        self._limiter = anyio.CapacityLimiter(THREADS)
+        self._connection = uuid.uuid4().hex[:8]
+        self._listing = ListToolsResult(tools=[_as_tool(spec) for spec in tools])
+
+    async def list_tools(
+        self, ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        self._on_listed()
+        return self._listing
+
+    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        spec = self._tools.get(params.name)
+        try:
+            if spec is None:
+                raise self._unknown_tool(params.name)
+            return await self._in_thread(
+                ctx, partial(_run, spec, await self._memory(), params.arguments or {})
+            )
+        except CortexError as error:
+            return tool_error(error)
+        except Exception as error:  # noqa: BLE001 - the edge: a bug in one tool is that call's error
+            return tool_error(unexpected(error, params.name))
+
+    async def list_resources(
+        self, ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        return ListResourcesResult(
+            resources=[
+                Resource(
+                    uri=spec.uri_template,
+                    name=spec.name,
+                    title=spec.title,
+                    description=spec.description,
+                    mime_type=spec.mime_type,
+                )
+                for spec in self._resources
+                if spec.concrete
+            ]
+        )
+
+    async def list_templates(
+        self, ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(
+            resource_templates=[
+                ResourceTemplate(
+                    uri_template=spec.uri_template,
+                    name=spec.name,
+                    title=spec.title,
+                    description=spec.description,
+                    mime_type=spec.mime_type,
+                )
+                for spec in self._resources
+                if not spec.concrete
+            ]
+        )
+
+    async def read_resource(
+        self, ctx: Context, params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        uri = params.uri
+        found = find(self._resources, uri)
+        try:
+            if found is None:
+                raise self._unknown_resource(uri)
+            spec, values = found
+            text = await self._in_thread(ctx, partial(_read, spec, await self._memory(), values))
+        except CortexError as error:
+            raise resource_error(error, uri) from None
+        except Exception as error:  # noqa: BLE001 - the edge: a bug in one reader is that read's error
+            raise resource_error(unexpected(error, shorten(uri, 60)), uri) from None
+        return ReadResourceResult(
+            contents=[TextResourceContents(uri=uri, mime_type=spec.mime_type, text=text)]
+        )
+
+    async def _in_thread(self, ctx: Context, work: Callable[[], T]) -> T:
+        """Run the work in a thread, so that the loop answers pings meanwhile.
+
+        A cancelled call returns at once and its thread runs on: a write is not torn.
+        """
+        CALLER.set(Caller(_client(ctx), self._connection))
+        return await anyio.to_thread.run_sync(
+            partial(_contained, work), abandon_on_cancel=True, limiter=self._limiter
+        )
+
+    def _unknown_tool(self, name: str) -> NotFoundError:
+        near = difflib.get_close_matches(name.lower(), self._tools, 3, 0.5)
+        return NotFoundError(
+            f"There is no tool {shorten(clean(name), 60)!r}",
+            "Valid: " + ("the names in tools/list" if near else ", ".join(self._tools)),
+            f"Did you mean {' or '.join(near)}" if near else "Call one of these",
+        )
+
+    def _unknown_resource(self, uri: str) -> NotFoundError:
+        return NotFoundError(
+            f"There is no resource {shorten(clean(uri), 120)!r}",
+            f"Valid: {', '.join(spec.uri_template for spec in self._resources) or 'none'}",
+            "Read one of these",
+        )
+
+
+def _run(spec: ToolSpec[M], memory: M, arguments: Mapping[str, Any]) -> CallToolResult:
+    return tool_result(spec.call(memory, arguments))
+
+
+def _read(spec: ResourceSpec[M], memory: M, values: Mapping[str, str]) -> str:
+    return clean(spec.read(memory, values))
+
+
+def _contained(work: Callable[[], T]) -> T:
+    """Do the work; what is beyond Exception becomes one.
+
+    A panic in a Rust extension and `sys.exit` derive from BaseException alone, and would take
+    the server with them. Signals and cancellation do not reach a worker thread.
+    """
+    try:
+        return work()
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def _client(ctx: Context) -> str:
+    """What the client calls itself, "" when it does not say; bounded, for it is stored."""
+    params = ctx.session.client_params
+    return shorten(clean(params.client_info.name), 80) if params else ""
+
+
+def _as_tool(spec: ToolSpec[Any]) -> Tool:
+    """No output schema: it would double the list, and clients take structured content without."""
+    return Tool(
+        name=spec.name,
+        title=spec.title,
+        description=spec.description,
+        input_schema=spec.input_schema,
+        annotations=ToolAnnotations(
+            read_only_hint=spec.hints.read_only,
+            destructive_hint=spec.hints.destructive,
+            idempotent_hint=spec.hints.idempotent,
+            open_world_hint=spec.hints.open_world,
+        ),
+    )

@@ -1,0 +1,172 @@
+"""Search results as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from cortex.domain.values import Node, shorten
+from cortex.tools.registry import Answer
+from cortex.tools.render import STRUCTURED, Names, fitting, joined, names_of, node_line
+from cortex.vectors.chunking import chunk
+
+if TYPE_CHECKING:
+    from cortex.memory import Memory
+    from cortex.services.context import Context, Place
+    from cortex.services.search import Found, Hit
+
+_PASSAGE: Final = 600
+
+
+def passage(hit: Hit) -> str:
+    """The node's text, or of a long one the passage that matched."""
+    text = hit.node.text
+    if len(text) <= _PASSAGE:
+        return text
+    title = hit.node.data.get("title")
+    pieces = chunk(text, title if isinstance(title, str) else "")
+    piece = pieces[min(hit.chunk, len(pieces) - 1)]
+    before = "…" if piece.start else ""
+    after = "…" if piece.end < len(text) else ""
+    return before + text[piece.start : piece.end].strip() + after
+
+
+def _hit_json(hit: Hit, explain: bool, found: Found) -> dict[str, Any]:
+    node = hit.node
+    shown: dict[str, Any] = {
+        "id": node.id,
+        "type": node.type.value,
+        "title": node.title,
+        "text": passage(hit),
+        "score": round(hit.score, 4),
+        "status": node.status.value,
+        "workspace_id": node.workspace_id,
+        "created_at": node.created_at,
+        "tags": list(node.tags),
+    }
+    if len(node.text) > _PASSAGE:
+        shown["text_chars"] = len(node.text)
+    for name in ("path", "kind", "label"):
+        if isinstance(node.data.get(name), str):
+            shown[name] = node.data[name]
+    if hit.via is not None:
+        shown["matched_id"] = hit.via.id
+        shown["note"] = f"the older wording matched: {shorten(hit.via.text or hit.via.title, 120)}"
+    if explain:
+        matched = (hit.via or node).id
+        shown["scores"] = dict(hit.scores)
+        shown["ranks"] = {
+            name: ranks[matched] for name, ranks in found.ranks.items() if matched in ranks
+        }
+    return shown
+
+
+def _brief(nodes: Sequence[Node]) -> list[dict[str, str]]:
+    return [
+        {"id": node.id, "type": node.type.value, "title": shorten(node.title, 80)} for node in nodes
+    ]
+
+
+def place_json(place: Place) -> dict[str, Any]:
+    """A spot to read next."""
+    return {
+        "path": place.path,
+        "line": place.line,
+        "end_line": place.end_line,
+        "freshness": place.freshness.value,
+        "file_id": place.file_id,
+        "node_id": place.node_id,
+    }
+
+
+def place_text(place: Place) -> str:
+    """path:line, with its freshness where the file changed."""
+    line = f":{place.line}" if place.line else ""
+    mark = "" if place.freshness.value == "unchanged" else f" [{place.freshness.value}]"
+    return f"{place.path}{line}{mark}"
+
+
+def _context_json(hit: Hit, context: Context) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": hit.node.id,
+        "parents": _brief(context.parents),
+        "facts": _brief(context.facts),
+        "decisions": _brief(context.decisions),
+        "files": [place_text(place) for place in context.files],
+    }
+    return shown
+
+
+def found_answer(
+    memory: Memory, found: Found, *, full: bool = False, explain: bool = False
+) -> Answer:
+    """Hits, and for graph_search their context and the files to read."""
+    hits = fitting([_hit_json(hit, explain, found) for hit in found.hits], STRUCTURED * 6 // 10)
+    shown = found.hits[: len(hits)]
+    structured: dict[str, Any] = {
+        "hits": hits,
+        "total": found.total,
+        "truncated": len(hits) < len(found.hits),
+        "degraded": found.degraded,
+        "pending": found.pending,
+        "generation": found.generation,
+    }
+    names = names_of(memory, [hit.node.id for hit in shown])
+    lines = _head(found)
+    if full:
+        contexts = [
+            _context_json(hit, context) for hit, context in zip(shown, found.contexts, strict=False)
+        ]
+        structured["context"] = fitting(contexts, STRUCTURED * 3 // 10)
+        structured["files"] = fitting([place_json(p) for p in found.files], STRUCTURED // 10)
+    for position, hit in enumerate(shown):
+        lines.append(_hit_line(hit, names, memory.settings.workspace))
+        if full:
+            lines += _context_lines(found.contexts[position])
+    if full and found.files:
+        lines.append("read next: " + ", ".join(place_text(place) for place in found.files[:8]))
+    if explain:
+        structured["withheld"] = dict(found.withheld)
+        lines += [f"left out: {count} {why}" for why, count in found.withheld.items()]
+        lines += [f"{hit['id'][:8]} scores {hit['scores']} ranks {hit['ranks']}" for hit in hits]
+    return Answer(joined(lines), structured)
+
+
+def _head(found: Found) -> list[str]:
+    lines = []
+    if found.degraded:
+        lines.append(f"degraded: {found.degraded}")
+    if found.pending:
+        lines.append(f"{found.pending} texts are not in the vector index yet")
+    if not found.hits:
+        stale = found.withheld.get("stale", 0)
+        lines.append(
+            "no hits"
+            + (f" ({stale} stale ones left out; include_stale shows them)" if stale else "")
+            + "; try other words, or desktop_open to look around"
+        )
+    return lines
+
+
+def _hit_line(hit: Hit, names: Names, own: str) -> str:
+    line = f"{hit.score:.2f} {node_line(hit.node, names, cut=0)}"
+    if hit.node.workspace_id != own:
+        line += f" [{hit.node.workspace_id}]"
+    text = shorten(passage(hit), 300)
+    if text and text != hit.node.title:
+        line += f"\n   {text}"
+    if hit.via is not None:
+        line += f"\n   (the older wording matched: {shorten(hit.via.text or hit.via.title, 120)})"
+    return line
+
+
+def _context_lines(context: Context) -> list[str]:
+    lines = []
+    if context.parents:
+        lines.append("   in: " + " < ".join(shorten(node.title, 60) for node in context.parents))
+    for name, nodes in (("facts", context.facts), ("decisions", context.decisions)):
+        if nodes:
+            lines.append(f"   {name}: " + "; ".join(shorten(node.title, 60) for node in nodes))
+    if context.files:
+        lines.append("   files: " + ", ".join(place_text(place) for place in context.files))
+    return lines

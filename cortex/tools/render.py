@@ -1,0 +1,137 @@
+"""From values to what a client sees: compact text for a model, complete JSON for a program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from cortex.domain.taxonomy import Status
+from cortex.domain.values import PREFIX, Node, Relation, shorten
+
+STRUCTURED: Final = 24_000
+TEXT: Final = 8_000
+WHOLE_TEXT: Final = 100_000
+_CUT: Final = 200
+_COMMON: Final = frozenset({"title", "text", "tags", "path", "pinned"})
+
+if TYPE_CHECKING:
+    from cortex.memory import Memory
+
+T = TypeVar("T")
+
+
+def size(value: Any) -> int:
+    """Characters of the compact JSON."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def fitting(items: Iterable[T], budget: int, measure: Callable[[T], int] = size) -> list[T]:
+    """The first items whose sizes, with a comma each, stay within the budget."""
+    kept: list[T] = []
+    for item in items:
+        budget -= measure(item) + 1
+        if budget < 0:
+            break
+        kept.append(item)
+    return kept
+
+
+def node_json(node: Node, *, cut: int = _CUT) -> dict[str, Any]:
+    """The fields that every node object has; `text` cut to `cut` characters."""
+    text = node.text
+    shown: dict[str, Any] = {
+        "id": node.id,
+        "type": node.type.value,
+        "title": node.title,
+        "status": node.status.value,
+        "created_at": node.created_at,
+        "updated_at": node.updated_at,
+        "workspace_id": node.workspace_id,
+        "parent_id": node.parent_id,
+        "tags": list(node.tags),
+        "text": text if len(text) <= cut else text[: max(cut - 1, 0)] + "…",
+    }
+    if len(text) > cut:
+        shown["text_chars"] = len(text)
+    path = node.data.get("path")
+    if path:
+        shown["path"] = path
+    if node.pinned:
+        shown["pinned"] = True
+    for name in ("kind", "label"):
+        if isinstance(node.data.get(name), str):
+            shown[name] = node.data[name]
+    return shown
+
+
+def whole_json(node: Node) -> dict[str, Any]:
+    """A node with its text whole (up to 100,000 characters) and its further data."""
+    shown = node_json(node, cut=WHOLE_TEXT)
+    extra = {name: value for name, value in node.data.items() if name not in _COMMON}
+    if extra:
+        shown["data"] = extra
+    return shown
+
+
+def relation_json(relation: Relation) -> dict[str, Any]:
+    """A relation's fields."""
+    shown: dict[str, Any] = {
+        "id": relation.id,
+        "type": relation.type.value,
+        "from_id": relation.from_id,
+        "to_id": relation.to_id,
+        "weight": relation.weight,
+        "created_at": relation.created_at,
+        "updated_at": relation.updated_at,
+    }
+    if relation.data:
+        shown["data"] = dict(relation.data)
+    return shown
+
+
+class Names:
+    """Ids as text shows them: 8 characters where that is unique, else whole."""
+
+    def __init__(self, unique: Mapping[str, bool]) -> None:
+        self._unique = unique
+
+    def __call__(self, node_id: str) -> str:
+        return node_id[:PREFIX] if self._unique.get(node_id, False) else node_id
+
+
+def names_of(memory: Memory, ids: Sequence[str]) -> Names:
+    """Names for these ids, as unique as the memory is now."""
+    return Names(memory.reading.names(ids))
+
+
+def node_line(node: Node, names: Names, *, cut: int = 160) -> str:
+    """One line: id, type, title, status where it is not active, the start of the text."""
+    parts = [names(node.id), node.type.value]
+    if node.status is not Status.ACTIVE:
+        parts.append(f"[{node.status.value}]")
+    title = shorten(node.title, 100)
+    parts.append(title)
+    text = shorten(node.text, cut)
+    if text and not text.startswith(title.rstrip("…")):
+        parts.append(f"— {text}")
+    elif len(text) > len(title):
+        parts[-1] = text
+    return " ".join(parts)
+
+
+def relation_line(relation: Relation, names: Names) -> str:
+    """One line: from -type-> to, the weight where it is not 1."""
+    weight = "" if relation.weight == 1.0 else f" ({relation.weight:g})"
+    label = relation.data.get("label")
+    name = f"{relation.type.value}:{label}" if isinstance(label, str) else relation.type.value
+    return f"{names(relation.from_id)} -{name}-> {names(relation.to_id)}{weight}"
+
+
+def joined(lines: Sequence[str], budget: int = TEXT) -> str:
+    """The lines within the budget; says how many were left out."""
+    kept = fitting(lines, budget - 60, len)
+    left = len(lines) - len(kept)
+    if left:
+        kept.append(f"… {left} more lines; the structured content has them")
+    return "\n".join(kept)
