@@ -26,6 +26,7 @@ from cortex.services.timeline import Timeline
 from cortex.services.viewport import Viewport
 from cortex.store.database import Database
 from cortex.store.meta import FINGERPRINT
+from cortex.vectors.embedder import Embedder
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Memory:
                     "relations": snapshot.relations.count(place),
                     "statuses": {
                         status.value: count
-                        for status, (count, _) in snapshot.nodes.counts(place).items()
+                        for status, count in snapshot.nodes.counts(place).items()
                     },
                 }
                 for place in snapshot.nodes.workspaces()
@@ -105,17 +106,19 @@ def open_memory(
     client: str = "python",
     clock: Clock = now,
     database: Database | None = None,
+    embedder: Embedder | None = None,
 ) -> Memory:
     """Open the memory of `settings.home`, creating it when there is none.
 
-    `client` names who asks in the log; `database` is one that was opened already. Raises
+    `client` names who asks in the log; `database` is one that was opened already;
+    `embedder` one that several memories share, and that its owner closes. Raises
     UnavailableError for a folder or file that cannot be used.
     """
     store = database or Database(settings.database, clock=clock, read_only=settings.read_only)
     actor = f"{client}#{os.getpid()}-{secrets.token_hex(3)}"
     engine = Engine(settings, store, Graphs(settings.graph_budget), actor)
     history = History(engine)
-    semantic = Semantic(engine)
+    semantic = Semantic(engine, embedder)
     indexing = Indexing(engine, semantic)
     engine.after_write = indexing.notify
     return Memory(

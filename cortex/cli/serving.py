@@ -25,7 +25,9 @@ def serve_memory(settings: Settings, tools: str) -> NoReturn:
     def opened():  # type: ignore[no-untyped-def]  # its type would import the engine too early
         from cortex.memory import open_memory
 
-        return open_memory(settings, client="mcp", database=database)
+        memory = open_memory(settings, client="mcp", database=database)
+        memory.indexing.resume()
+        return memory
 
     serve_stdio(
         chosen,

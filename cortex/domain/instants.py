@@ -74,15 +74,21 @@ def parse_instant(text: str, field: str, *, end: bool = False) -> Instant:
 
 
 def parse_window(
-    from_time: str | None, to_time: str | None
+    from_time: str | None,
+    to_time: str | None,
+    fields: tuple[str, str] = ("from_time", "to_time"),
 ) -> tuple[Instant | None, Instant | None]:
-    """Both ends of a window, inclusive; raises InvalidError when it is turned round."""
-    start = parse_instant(from_time, "from_time") if from_time else None
-    stop = parse_instant(to_time, "to_time", end=True) if to_time else None
+    """Both ends of a window, inclusive; `fields` are what the caller calls them.
+
+    Raises InvalidError when it is turned round.
+    """
+    first, last = fields
+    start = parse_instant(from_time, first) if from_time else None
+    stop = parse_instant(to_time, last, end=True) if to_time else None
     if start and stop and start > stop:
         raise InvalidError(
-            f"from_time {from_time!r} is after to_time {to_time!r}",
-            "Valid: from_time ≤ to_time",
+            f"{first} {from_time!r} is after {last} {to_time!r}",
+            f"Valid: {first} ≤ {last}",
             "Swap them",
         )
     return start, stop

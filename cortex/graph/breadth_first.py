@@ -13,22 +13,24 @@ search stops behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cortex.domain.taxonomy import SYMMETRIC, RelationType
-from cortex.graph.adjacency import Flags, Integers, gather
+from cortex.graph.adjacency import Flags, Integers, Rows, gather
 from cortex.graph.codes import CODES, NOTHING, SHIFT, flags
 from cortex.graph.workspace import WorkspaceGraph
 
 Direction = Literal["out", "in", "both"]
+Level = list[int] | NDArray[Any]  # an array when it was reached on rows
 
 MAX_VISITED: Final = 200_000
-LARGE: Final = 96  # measured: below it the loop is faster than numpy's fixed cost
+LARGE: Final = 32  # measured: below it the loop is faster than numpy's fixed cost of 70 µs
 NO_LIMIT: Final = 1 << 62
 
 
@@ -66,11 +68,14 @@ def hop(
 
 @dataclass(slots=True)
 class Reach:
-    """A search that has ended; level 0 holds the starts."""
+    """A search that has ended; level 0 holds the starts.
 
-    levels: list[Sequence[int] | NDArray[Any]]
-    expanded: list[Sequence[int] | NDArray[Any]] = field(default_factory=list)
-    crossed: list[tuple[int, int, int]] | None = field(default_factory=list)
+    `crossed` has the relations it walked; None where it ended on rows, which have them.
+    """
+
+    levels: list[Level]
+    crossed: list[tuple[int, int, int]] | None
+    expanded: list[Level] = field(default_factory=list)
     bounded: bool = False
 
 
@@ -87,9 +92,10 @@ def reach(
 
     `closed` flags the node types that are reached but not gone through, unless a start.
     """
-    found = Reach([list(dict.fromkeys(starts))])
-    visited: set[int] = set(found.levels[0])
-    frontier: list[int] = list(found.levels[0])
+    frontier = list(dict.fromkeys(starts))
+    crossed: list[tuple[int, int, int]] = []
+    found = Reach([frontier], crossed)
+    visited = set(frontier)
     out, back = hop.out != NOTHING, hop.back != NOTHING
     while frontier and len(found.expanded) < depth and (out or back):
         if len(visited) > max_visited:
@@ -99,7 +105,7 @@ def reach(
             _on_rows(graph, found, visited, frontier, hop, depth, closed, max_visited)
             break
         found.expanded.append(frontier)
-        level = _loop(graph, frontier, hop, visited, found.crossed)
+        level = _loop(graph, frontier, hop, visited, crossed)
         found.levels.append(level)
         frontier = level
         if closed is not None:
@@ -113,7 +119,7 @@ def _loop(
     frontier: list[int],
     hop: Hop,
     visited: set[int],
-    crossed: list[tuple[int, int, int]] | None,
+    crossed: list[tuple[int, int, int]],
 ) -> list[int]:
     level: list[int] = []
     for edges_of, allowed, end in (
@@ -125,8 +131,7 @@ def _loop(
         for index in frontier:
             for edge in edges_of(index):
                 if allowed[edge[2] & 63]:
-                    if crossed is not None:
-                        crossed.append(edge)
+                    crossed.append(edge)
                     far = edge[end]
                     if far not in visited:
                         visited.add(far)
@@ -150,27 +155,22 @@ def _on_rows(
     count = len(visited)
     shut = None if closed is None else table(closed)[np.frombuffer(graph.kind, np.uint8)]
     frontier: NDArray[Any] = np.array(start, np.int64)
+    last = np.empty(len(seen), np.int64)  # of each index, the position where it was met last
     while len(frontier) and len(found.expanded) < depth:
         if count > max_visited:
             found.bounded = True
             return
         found.expanded.append(frontier)
-        fresh = np.zeros(len(seen), np.bool_) if len(frontier) * 8 > len(seen) else None
-        far = [ends for ends, _, _ in crossings(graph, frontier, hop)]
-        level = _unseen(np.concatenate(far), seen, fresh)
+        parts = [rows.neighbor[at] for rows, at in crossings(graph, frontier, hop)]
+        far = np.concatenate(parts)
+        far = far[~seen[far]]
+        positions = np.arange(len(far))
+        last[far] = positions
+        level = far[last[far] == positions]
         seen[level] = True
         count += len(level)
         found.levels.append(level)
         frontier = level if shut is None else level[~shut[level]]
-
-
-def _unseen(far: NDArray[Any], seen: Flags, fresh: Flags | None) -> NDArray[Any]:
-    """Each unseen index once, rising; on flags where the frontier is a share of the graph."""
-    if fresh is None:
-        return np.unique(far[~seen[far]])
-    fresh[far] = True
-    fresh &= ~seen
-    return np.flatnonzero(fresh)
 
 
 def table(flags_of: bytes) -> Flags:
@@ -180,17 +180,13 @@ def table(flags_of: bytes) -> Flags:
 
 def crossings(
     graph: WorkspaceGraph, frontier: NDArray[Any], hop: Hop
-) -> Iterable[tuple[NDArray[Any], Integers, Integers]]:
-    """Per direction that the hop walks: far ends, relation keys, near ends, of what it crosses."""
+) -> Iterator[tuple[Rows, Integers]]:
+    """Per direction that the hop walks: its rows, and the positions of what it crosses."""
     for allowed, incoming in ((hop.out, False), (hop.back, True)):
-        if allowed == NOTHING:
-            continue
-        rows = graph.rows(incoming=incoming)
-        positions, counts = gather(rows, frontier)
-        usable = table(allowed)[rows.code[positions]]
-        positions = positions[usable]
-        near = np.repeat(frontier, counts)[usable]
-        yield rows.neighbor[positions], rows.relation[positions], near
+        if allowed != NOTHING:
+            rows = graph.rows(incoming=incoming)
+            positions = gather(rows, frontier)
+            yield rows, positions[table(allowed)[rows.code[positions]]]
 
 
 def select(
@@ -198,22 +194,20 @@ def select(
 ) -> Traversal:
     """What of a search is answered: levels 1 and on, of the flagged types, up to the limit."""
     nodes: list[tuple[int, int]] = []
-    kept: list[int] = list(found.levels[0])
+    kept: list[Level] = [found.levels[0]]
     total = 0
-    key = graph.key
     for depth, level in enumerate(found.levels[1:], 1):
         chosen = _of_kinds(graph, level, kinds)
         total += len(chosen)
-        first = first_of(graph, chosen, limit - len(nodes))
-        kept.extend(first)
-        nodes.extend([(key[index], depth) for index in first])
+        if len(chosen) and len(nodes) < limit:
+            first = first_of(graph, chosen, limit - len(nodes))
+            kept.append(first)
+            nodes.extend(zip(keys_of(graph, first), repeat(depth)))
     truncated = found.bounded or total > len(nodes)
     return Traversal(nodes, _between(graph, found, hop, kept), total, truncated)
 
 
-def _of_kinds(
-    graph: WorkspaceGraph, level: Sequence[int] | NDArray[Any], kinds: bytes | None
-) -> Sequence[int] | NDArray[Any]:
+def _of_kinds(graph: WorkspaceGraph, level: Level, kinds: bytes | None) -> Level:
     if kinds is None:
         return level
     if isinstance(level, np.ndarray):
@@ -224,26 +218,31 @@ def _of_kinds(
     return [index for index in level if kinds[kind[index]]]
 
 
-def first_of(
-    graph: WorkspaceGraph, level: Sequence[int] | NDArray[Any], count: int
-) -> Sequence[int]:
-    """The first `count` of a level by (created_at, id)."""
-    if count <= 0:
-        return ()
+def first_of(graph: WorkspaceGraph, level: Level, count: int) -> Level:
+    """The first `count` (at least one) of a level by (created_at, id)."""
     if not isinstance(level, np.ndarray):
         return graph.chronological(level)[:count]
     ranks = np.frombuffer(graph.rank, np.int64)[level]
     if count * 4 < len(level):
         nearest = np.argpartition(ranks, count)[:count]
         level, ranks = level[nearest], ranks[nearest]
-    first: list[int] = level[np.argsort(ranks)][:count].tolist()
+    first: NDArray[Any] = level[np.argsort(ranks)][:count]
     return first
 
 
-def _between(graph: WorkspaceGraph, found: Reach, hop: Hop, kept: list[int]) -> list[int]:
+def keys_of(graph: WorkspaceGraph, level: Level) -> list[int]:
+    """The node keys of graph indices, in their order."""
+    if not isinstance(level, np.ndarray):
+        key = graph.key
+        return [key[index] for index in level]
+    keys: list[int] = np.frombuffer(graph.key, np.int64)[level].tolist()
+    return keys
+
+
+def _between(graph: WorkspaceGraph, found: Reach, hop: Hop, kept: list[Level]) -> list[int]:
     """Keys of the crossed relations that have both ends among the kept, rising."""
     if found.crossed is not None:
-        inside = set(kept)
+        inside = set(chain.from_iterable(kept))
         keys = {
             payload >> SHIFT
             for near, far, payload in found.crossed
@@ -251,10 +250,13 @@ def _between(graph: WorkspaceGraph, found: Reach, hop: Hop, kept: list[int]) -> 
         }
         return sorted(keys)
     member = np.zeros(len(graph.key), np.bool_)
-    member[kept] = True
+    for part in kept:
+        member[part] = True
     expanded = np.concatenate([np.asarray(part, np.int64) for part in found.expanded])
     expanded = expanded[member[expanded]]
-    parts = [keys[member[far]] for far, keys, _ in crossings(graph, expanded, hop)]
+    parts = [
+        rows.relation[at][member[rows.neighbor[at]]] for rows, at in crossings(graph, expanded, hop)
+    ]
     relations: list[int] = np.unique(np.concatenate(parts)).tolist()
     return relations
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cortex.domain.taxonomy import HIERARCHY, RelationType
-from cortex.graph.breadth_first import NO_LIMIT, first_of, hop, reach
+from cortex.graph.breadth_first import NO_LIMIT, first_of, hop, keys_of, reach
 from cortex.graph.codes import MASK, flags
 from cortex.graph.workspace import WorkspaceGraph
 
@@ -28,11 +28,11 @@ def descendants(
     """
     step = hop(types, "out", include_derived=False)
     found = reach(graph, [graph.index(start)], step, NO_LIMIT, max_visited=NO_LIMIT)
-    return [
-        graph.key[index]
-        for level in found.levels[1:]
-        for index in first_of(graph, level, len(level))
-    ]
+    below: list[int] = []
+    for level in found.levels[1:]:
+        if len(level):
+            below.extend(keys_of(graph, first_of(graph, level, len(level))))
+    return below
 
 
 def ancestors(graph: WorkspaceGraph, key: int) -> list[int]:

@@ -65,10 +65,8 @@ def relations_within(
         member = np.zeros(len(graph.key), np.bool_)
         near = np.fromiter(inside, np.int64, len(inside))
         member[near] = True
-        parts = [
-            held[member[far]] for far, held, _ in crossings(graph, near, Hop(allowed, NOTHING))
-        ]
-        found: list[int] = np.sort(parts[0]).tolist()
+        [(rows, at)] = crossings(graph, near, Hop(allowed, NOTHING))
+        found: list[int] = np.sort(rows.relation[at][member[rows.neighbor[at]]]).tolist()
         return found
     out_edges = graph.graph.out_edges
     return sorted(

@@ -48,6 +48,7 @@ FREE: Final = -(1 << 63)
 UNBUILT: Final = -1
 _LEAST_REBUILD: Final = 64
 _MOST_LATE: Final = 64
+_BATCH: Final = 10_000
 
 
 class WorkspaceGraph:
@@ -121,6 +122,9 @@ class WorkspaceGraph:
                 continue
             relations.append(key)
             edges.append((near, far, (key << SHIFT) + RELATION[name] + derived))
+            if len(edges) == _BATCH:
+                self.graph.add_edges_from(edges)
+                edges.clear()
             if weight != 1.0:
                 self.weights[key] = weight
         self.graph.add_edges_from(edges)

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
 import anyio
@@ -43,20 +43,19 @@ def serve_stdio(
     name: str,
     version: str,
     instructions: str | None = None,
-    wire: Wire | None = None,
     on_close: Callable[[], None] | None = None,
 ) -> NoReturn:
     """Serve until stdin ends, the client goes, or SIGTERM, SIGINT or SIGHUP; then exit with 0.
 
     `open_memory` runs in a thread, after the tools were listed or a call came; its `close` is
     called at the end, then `on_close`. Whoever imports much before this should `claim()` the
-    wire first and pass it, so that no import can print into the protocol.
+    wire first, so that no import can print into the protocol.
 
     It does not return: a thread that is still in a tool cannot be stopped and would hold the
     process, so the process ends by `os._exit`, without atexit. What needs an orderly end
     belongs in `close` or `on_close`.
     """
-    wire = wire or claim()
+    wire = claim()
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -70,7 +69,7 @@ def serve_stdio(
         instructions=instructions,
         on_listed=opening.want,
     )
-    gc.freeze()  # the SDK's half a million objects live as long as the process; do not rescan them
+    gc.freeze()  # what the SDK made lives as long as the process; do not scan it again and again
     code = 1
     try:
         anyio.run(_serve, server, wire, opening)
@@ -83,14 +82,13 @@ def serve_stdio(
 async def _serve(server: Server[Any], wire: Wire, opening: Opening[Any]) -> None:
     transport = Transport(wire)
     async with anyio.create_task_group() as group:
-        with _stopping(group.cancel_scope.cancel):
-            group.start_soon(opening.run)
-            await transport.serve(server, drain=DRAIN, at_end=_arm)
+        _stop_on_signals(group.cancel_scope.cancel)
+        group.start_soon(opening.run)
+        await transport.serve(server, drain=DRAIN, at_end=_arm)
         group.cancel_scope.cancel()
 
 
-@contextlib.contextmanager
-def _stopping(stop: Callable[[], None]) -> Iterator[None]:
+def _stop_on_signals(stop: Callable[[], None]) -> None:
     """Have the signals that end a process call `stop` in the loop."""
     loop = asyncio.get_running_loop()
 
@@ -108,7 +106,6 @@ def _stopping(stop: Callable[[], None]) -> Iterator[None]:
             loop.add_signal_handler(number, end)
         except NotImplementedError:  # Windows: its loops know no signals, the interpreter does
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(end))
-    yield
 
 
 def _arm() -> None:

@@ -14,7 +14,6 @@ from cortex.domain.errors import InvalidError
 from cortex.domain.taxonomy import (
     NodeType,
     RelationType,
-    Status,
     file_relation,
     off_taxonomy,
     parse_kind,
@@ -27,7 +26,6 @@ from cortex.services.linking import ensure_root, link
 from cortex.services.repeating import once
 from cortex.services.resolving import resolve_node
 from cortex.store.database import Snapshot, Transaction
-from cortex.store.tokens import query_tokens
 
 _ALIKE: Final = 85.0
 _COMPARED: Final = 2000
@@ -216,14 +214,10 @@ def find_similar(
 ) -> list[dict[str, Any]]:
     """Active nodes whose text is nearly the same (85 % or more by edit distance).
 
-    Looks among the best keyword matches of the eight longest words: rare words are long
-    ones, and a duplicate shares them.
+    Looks among those that share the text's rarest words, as a near duplicate does.
     """
     text = _said(data)
-    words = sorted(query_tokens(text[:_COMPARED]), key=len, reverse=True)[:8]
-    if not words:
-        return []
-    hits = snapshot.keywords.search(" ".join(words), [workspace], 8, statuses=(Status.ACTIVE,))
+    hits = snapshot.keywords.alike(text[:_COMPARED], workspace, 8)
     found = []
     for node in snapshot.nodes.by_keys([hit.key for hit in hits]):
         likeness = fuzz.ratio(text[:_COMPARED], _said(node.data)[:_COMPARED])

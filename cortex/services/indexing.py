@@ -94,21 +94,41 @@ class Indexing:
         self.problem = None
         self.notify()
 
+    def resume(self) -> None:
+        """Take up what an earlier process left owing."""
+        with self._engine.database.read() as snapshot:
+            due = snapshot.outbox.next_due()
+        if due is not None:
+            self.notify()
+
     def _run(self) -> None:
+        pause, failures = _POLL, 0
         while not self._stop.is_set():
-            self._wake.wait(_POLL)
+            self._wake.wait(pause)
             self._wake.clear()
             try:
                 while not self._stop.is_set() and self.step():
                     pass
+                pause, failures = self._until_due(), 0
             except BusyError:
                 self._stop.wait(0.2)
                 self._wake.set()
             except CortexError as error:
-                # Kept where status and searches show it; tried again with the next write.
+                # Kept where status and searches show it; tried again soon, then ever less.
                 self.problem = error.message
+                pause = min(_FIRST_RETRY * 2**failures, _POLL)
+                failures = min(failures + 1, 10)
             if not self._stop.is_set():
                 self._let_go()
+
+    def _until_due(self) -> float:
+        """Seconds until the next debt can be tried, within [0.1, _POLL]."""
+        with self._engine.database.read() as snapshot:
+            due = snapshot.outbox.next_due()
+        if not due:
+            return _POLL
+        left = as_datetime(Instant(due)) - as_datetime(self._engine.now())
+        return min(max(left.total_seconds(), 0.1), _POLL)
 
     def _let_go(self) -> None:
         with self._engine.database.read() as snapshot:
@@ -147,8 +167,11 @@ class Indexing:
         leased: Sequence[Owed],
     ) -> None:
         """Commit what is embedded; give back the rest of the lease."""
-        paid = {owed.key for owed, _ in ready}
         with self._engine.database.write(self._engine.actor) as transaction:
+            wanted = transaction.meta.find(FINGERPRINT) or meaning.fingerprint.text
+            if wanted != meaning.fingerprint.text or (ready and not meaning.holds):
+                ready = ()  # the file was migrated meanwhile, or the model's files replaced
+            paid = {owed.key for owed, _ in ready}
             if ready:
                 settle_model(transaction, meaning)
             for owed, vectors in ready:

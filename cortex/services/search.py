@@ -74,7 +74,8 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """Hits best first. `degraded` says what could not be asked, and why; `pending` how many
-    texts are not in the vector index yet; `withheld` what was left out, by reason."""
+    texts are not in the vector index yet; `withheld` what was left out, by reason; `empty` that
+    there are no hits because nothing is indexed where it looked."""
 
     hits: tuple[Hit, ...]
     total: int
@@ -84,6 +85,7 @@ class Found:
     generation: int
     contexts: tuple[Context, ...] = ()
     files: tuple[Place, ...] = ()
+    empty: bool = False
     ranks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
@@ -128,7 +130,7 @@ class Search:
     ) -> Found:
         """Nearest by meaning alone; while the vectors are out, by keyword, and it says so."""
         scope = self._engine.scope(workspace)
-        start, stop = parse_window(time_from, time_to)
+        start, stop = parse_window(time_from, time_to, ("time_from", "time_to"))
         where = Where(
             frozenset(parse_kind(NodeType, name, "types") for name in types),
             parse_kind(Layer, layer, "layer") if layer else None,
@@ -187,7 +189,9 @@ class Search:
             return
         try:
             own = scope or self._engine.settings.workspace
-            found.pending = self._indexing.wait(own, self._engine.settings.search_wait)
+            self._indexing.wait(own, self._engine.settings.search_wait)
+            with self._engine.database.read() as snapshot:
+                found.pending = snapshot.outbox.owing(scope)
             meaning = self._semantic.meaning()
             vector = meaning.embedder.embed_query(query[:_LONGEST])
             points = self._semantic.search(
@@ -264,6 +268,7 @@ class Search:
             if full:
                 contexts = tuple(context_of(snapshot, hit.node) for hit in chosen)
                 files = places_of(snapshot, [hit.node for hit in chosen])
+            empty = not hits and not snapshot.outbox.any_ready(scope)
             generation = snapshot.generation().seq
         if len(hits) > top_k:
             withheld["below the cut"] = len(hits) - top_k
@@ -276,6 +281,7 @@ class Search:
             generation,
             contexts,
             files,
+            empty,
             _ranks(found),
         )
 

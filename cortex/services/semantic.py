@@ -46,12 +46,21 @@ class Meaning:
     def key(self) -> str:
         return model_key(self.fingerprint)
 
+    @property
+    def holds(self) -> bool:
+        """Whether the model that was loaded is the one that was announced."""
+        return self.embedder.fingerprint == self.fingerprint
+
 
 class Semantic:
-    """The process's one model and index, made on first need."""
+    """The process's one model and index, made on first need.
 
-    def __init__(self, engine: Engine) -> None:
+    `shared` is an embedder of its owner, used where its model is wanted, and never closed.
+    """
+
+    def __init__(self, engine: Engine, shared: Embedder | None = None) -> None:
         self._engine = engine
+        self._shared = shared
         self._lock = threading.RLock()
         self._embedder: Embedder | None = None
         self._source: str | None = None
@@ -63,6 +72,8 @@ class Semantic:
 
     def embedder(self, source: str) -> Embedder:
         """The embedder of a source; the one before is let go when another is wanted."""
+        if self._shared is not None and self._shared.spec == resolve_model(source):
+            return self._shared
         with self._lock:
             if self._embedder is None or self._source != source:
                 if self._embedder is not None:
@@ -90,7 +101,8 @@ class Semantic:
         fingerprint = embedder.fingerprint
         with self._lock:
             present = self._meaning
-            if present is None or present.embedder is not embedder:
+            fresh = present and present.embedder is embedder and present.fingerprint == fingerprint
+            if not fresh:
                 if present is not None:
                     present.index.close()
                 index = EmbeddedIndex(fingerprint.dimension)

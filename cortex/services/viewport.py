@@ -27,7 +27,7 @@ from cortex.store.navigation import Anchor, Visit
 from cortex.store.nodes import LAST
 
 _FRONT: Final = 50
-_KEPT: Final = 20
+_KEPT: Final = 12
 _RELATIONS: Final = 8
 _GC_WAIT: Final = 0.05
 
@@ -96,7 +96,7 @@ class Viewport:
         self._engine = engine
         self._history = history
 
-    def open(self, workspace: str | None, *, cursor: str | None = None, page: int = 60) -> Desktop:
+    def open(self, workspace: str | None, *, cursor: str | None = None, page: int = 40) -> Desktop:
         """The workspace's viewport; makes its session root when there is none.
 
         Waits for the write lock only there. Archiving runs at most once a day and is
@@ -121,10 +121,9 @@ class Viewport:
             hot = self._hot(snapshot, place)
             counts = snapshot.nodes.counts(place)
             hidden = {node.node.id for node in hot} | {session.id}
-            active = counts.get(Status.ACTIVE, (0, None))[0]
+            active = counts.get(Status.ACTIVE, 0)
             total = active - sum(1 for node in hot if node.node.status is Status.ACTIVE) - 1
             cold = self._cold(snapshot, place, hidden, after, page + 1)
-            archive = counts.get(Status.ARCHIVED, (0, None))
             desktop = Desktop(
                 session,
                 created,
@@ -133,8 +132,11 @@ class Viewport:
                 tuple(cold[:page]),
                 max(total, 0),
                 encode_cursor(cold[page - 1]) if len(cold) > page else None,
-                counts.get(Status.STALE, (0, None))[0],
-                Archive(archive[0], archive[1]),
+                counts.get(Status.STALE, 0),
+                Archive(
+                    counts.get(Status.ARCHIVED, 0),
+                    snapshot.nodes.oldest(place, Status.ARCHIVED),
+                ),
                 archived,
                 tuple(notes),
                 snapshot.generation().seq,

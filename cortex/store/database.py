@@ -27,7 +27,7 @@ from cortex.store.changes import Changes
 from cortex.store.derive import derive
 from cortex.store.embeddings import Embeddings, Outbox
 from cortex.store.idempotency import Idempotency
-from cortex.store.keywords import Keywords
+from cortex.store.keywords import TERMS_TABLE, Keywords
 from cortex.store.meta import EPOCH, LOG_FLOOR, Meta
 from cortex.store.navigation import Navigation
 from cortex.store.nodes import Nodes
@@ -115,6 +115,7 @@ class Database:
         connection.execute("PRAGMA synchronous = FULL")  # invariant 4
         connection.execute("PRAGMA cache_size = -32000")
         connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(TERMS_TABLE)
         if query_only:
             connection.execute("PRAGMA query_only = ON")
         return connection
@@ -276,6 +277,7 @@ def _prepare(path: Path) -> None:
 _REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("not a database", "is not a SQLite database", "Move it away, or restore a backup"),
     ("malformed", "is damaged", "Restore a backup; the file was not changed"),
+    ("vtable constructor", "is damaged", "Restore a backup; the file was not changed"),
     ("encrypted", "is not a SQLite database", "Move it away, or restore a backup"),
     ("full", "could not grow: the disk is full", "Free some space, then call again"),
     ("readonly", "cannot be written", "Check the folder's permissions"),

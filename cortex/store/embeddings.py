@@ -100,6 +100,15 @@ _OPEN: Final = """
 SELECT COUNT(*) FROM index_state
  WHERE state = 'pending' AND (:workspace IS NULL OR workspace_id = :workspace)
 """
+_OWING: Final = """
+SELECT COUNT(*) FROM index_state
+ WHERE state <> 'ready' AND (:workspace IS NULL OR workspace_id = :workspace)
+"""
+_ANY_READY: Final = """
+SELECT EXISTS (
+    SELECT 1 FROM index_state
+     WHERE state = 'ready' AND (:workspace IS NULL OR workspace_id = :workspace))
+"""
 _FAILED: Final = """
 SELECT COUNT(*), MAX(problem) FROM index_state
  WHERE state = 'failed' AND (:workspace IS NULL OR workspace_id = :workspace)
@@ -266,6 +275,15 @@ class Outbox:
     def pending(self, workspace: WorkspaceId | None) -> int:
         row = self._connection.execute(_OPEN, {"workspace": workspace}).fetchone()
         return int(row[0])
+
+    def owing(self, workspace: WorkspaceId | None) -> int:
+        """How many are not in the vector index, pending and failed."""
+        row = self._connection.execute(_OWING, {"workspace": workspace}).fetchone()
+        return int(row[0])
+
+    def any_ready(self, workspace: WorkspaceId | None) -> bool:
+        row = self._connection.execute(_ANY_READY, {"workspace": workspace}).fetchone()
+        return bool(row[0])
 
     def failed(self, workspace: WorkspaceId | None) -> tuple[int, str | None]:
         """How many failed, and one of the reasons."""

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import NodeType, Status
-from cortex.domain.values import Node, NodeId, WorkspaceId, pack
+from cortex.domain.values import Node, NodeId, WorkspaceId, pack, unpack
 
 _BY_ID: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
@@ -91,20 +91,20 @@ SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, upda
  ORDER BY created_at, id LIMIT :limit
 """
 _COUNTS: Final = """
-SELECT status, COUNT(*), MIN(created_at)
-  FROM nodes WHERE workspace_id = :workspace GROUP BY status
+SELECT status, nodes FROM tallies WHERE workspace_id = :workspace AND nodes > 0
+"""
+_OLDEST: Final = """
+SELECT created_at FROM nodes
+ WHERE workspace_id = :workspace AND status = :status ORDER BY created_at LIMIT 1
 """
 _TYPE_COUNTS: Final = """
 SELECT type, COUNT(*) FROM nodes WHERE workspace_id = :workspace GROUP BY type ORDER BY type
 """
-_IN_WORKSPACE: Final = "SELECT COUNT(*) FROM nodes WHERE workspace_id = :workspace"
+_IN_WORKSPACE: Final = """
+SELECT COALESCE(SUM(nodes), 0) FROM tallies WHERE workspace_id = :workspace
+"""
 _WORKSPACES: Final = """
-WITH RECURSIVE names(name) AS (
-    SELECT MIN(workspace_id) FROM nodes
-    UNION ALL
-    SELECT (SELECT MIN(workspace_id) FROM nodes WHERE workspace_id > name)
-      FROM names WHERE name IS NOT NULL)
-SELECT name FROM names WHERE name IS NOT NULL
+SELECT DISTINCT workspace_id FROM tallies WHERE nodes > 0 ORDER BY workspace_id
 """
 _BRIEF: Final = """
 SELECT rowkey, id, type, status, created_at
@@ -155,7 +155,7 @@ def node_of(row: Sequence[Any]) -> Node:
         type=_KINDS[row[2]],
         workspace_id=WorkspaceId(row[3]),
         parent_id=None if row[4] is None else NodeId(row[4]),
-        data=json.loads(row[5]),
+        data=unpack(row[5]),
         status=_STATES[row[6]],
         created_at=Instant(row[7]),
         updated_at=Instant(row[8]),
@@ -251,10 +251,16 @@ class Nodes:
             limit=limit,
         )
 
-    def counts(self, workspace: WorkspaceId) -> dict[Status, tuple[int, Instant]]:
-        """Number and oldest creation of each status."""
+    def counts(self, workspace: WorkspaceId) -> dict[Status, int]:
+        """Number of nodes by status, where there are any."""
         rows = self._connection.execute(_COUNTS, {"workspace": workspace})
-        return {_STATES[status]: (count, Instant(oldest)) for status, count, oldest in rows}
+        return {_STATES[status]: count for status, count in rows}
+
+    def oldest(self, workspace: WorkspaceId, status: Status) -> Instant | None:
+        """When the oldest node of this status was made."""
+        bound = {"workspace": workspace, "status": status.value}
+        row = self._connection.execute(_OLDEST, bound).fetchone()
+        return None if row is None else Instant(row[0])
 
     def type_counts(self, workspace: WorkspaceId) -> dict[NodeType, int]:
         rows = self._connection.execute(_TYPE_COUNTS, {"workspace": workspace})

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import RelationType
-from cortex.domain.values import NodeId, Relation, RelationId, WorkspaceId, new_id, pack
+from cortex.domain.values import NodeId, Relation, RelationId, WorkspaceId, new_id, pack, unpack
 
 _BETWEEN: Final = """
 SELECT rowkey, id, workspace_id, from_id, to_id, type, weight, data, created_at, updated_at
@@ -109,7 +109,7 @@ def relation_of(row: Sequence[Any]) -> Relation:
         to_id=NodeId(row[4]),
         type=_KINDS[row[5]],
         weight=row[6],
-        data=json.loads(row[7]),
+        data=unpack(row[7]),
         created_at=Instant(row[8]),
         updated_at=Instant(row[9]),
     )

@@ -27,6 +27,10 @@ _INSTANT: Final = (
 _AT: Final = """max(
     COALESCE((SELECT at FROM writer), strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'),
     COALESCE((SELECT at FROM changes ORDER BY seq DESC LIMIT 1), ''))"""
+_UUID: Final = """lower(
+    hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2)
+    || '-' || substr('89AB', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2)
+    || '-' || hex(randomblob(6)))"""
 _TX: Final = """COALESCE((SELECT tx FROM writer),
     (SELECT COALESCE(MAX(seq), 0) + 1 FROM changes))"""
 _ACTOR: Final = "COALESCE((SELECT actor FROM writer), 'shell')"
@@ -38,6 +42,20 @@ _RELATION_BEFORE: Final = """json_object('rowkey', OLD.rowkey, 'id', OLD.id,
     'workspace_id', OLD.workspace_id, 'from_id', OLD.from_id, 'to_id', OLD.to_id,
     'type', OLD.type, 'weight', printf('%!.17g', OLD.weight), 'data', OLD.data,
     'created_at', OLD.created_at, 'updated_at', OLD.updated_at)"""
+
+
+_TALLY_NEW: Final = """INSERT INTO tallies(workspace_id, status, nodes)
+    VALUES (NEW.workspace_id, NEW.status, 1)
+    ON CONFLICT (workspace_id, status) DO UPDATE SET nodes = nodes + 1;"""
+_TALLY_OLD: Final = """UPDATE tallies SET nodes = nodes - 1
+    WHERE workspace_id = OLD.workspace_id AND status = OLD.status;"""
+
+
+# The contains of a parent that was set on the node; its id is a UUID v4.
+_CONTAIN: Final = f"""
+    INSERT INTO relations(id, workspace_id, from_id, to_id, type, created_at, updated_at)
+    SELECT {_UUID}, NEW.workspace_id, NEW.parent_id, NEW.id, 'contains', {_AT}, {_AT}
+     WHERE NEW.parent_id IS NOT NULL;"""
 
 
 def _log(row: str, entity: str, op: str, before: str) -> str:
@@ -141,6 +159,14 @@ CREATE TABLE waves (
     half_life REAL NOT NULL DEFAULT 168.0,
     at        TEXT NOT NULL
 ) STRICT""",
+    # How many nodes there are, kept by trigger: counting 100,000 rows takes 15 ms.
+    """
+CREATE TABLE tallies (
+    workspace_id TEXT NOT NULL,
+    status       TEXT NOT NULL,
+    nodes        INTEGER NOT NULL,
+    PRIMARY KEY (workspace_id, status)
+) STRICT""",
     """
 CREATE TABLE idempotency (
     workspace_id TEXT NOT NULL,
@@ -191,6 +217,14 @@ _TRIGGERS: Final = (
     f"""
 CREATE TRIGGER nodes_insert AFTER INSERT ON nodes BEGIN
     {_log("NEW", "node", "insert", "NULL")}
+    {_TALLY_NEW}
+END""",
+    f"""
+CREATE TRIGGER nodes_tally AFTER UPDATE OF status, workspace_id ON nodes
+WHEN OLD.status IS NOT NEW.status OR OLD.workspace_id IS NOT NEW.workspace_id
+BEGIN
+    {_TALLY_OLD}
+    {_TALLY_NEW}
 END""",
     f"""
 CREATE TRIGGER nodes_update AFTER UPDATE ON nodes
@@ -214,6 +248,7 @@ END""",
     f"""
 CREATE TRIGGER nodes_delete AFTER DELETE ON nodes BEGIN
     {_log("OLD", "node", "delete", _NODE_BEFORE)}
+    {_TALLY_OLD}
     DELETE FROM embeddings WHERE node_key = OLD.rowkey;
     DELETE FROM index_state WHERE node_key = OLD.rowkey;
     DELETE FROM accesses WHERE node_key = OLD.rowkey;
@@ -225,6 +260,23 @@ CREATE TRIGGER relations_within BEFORE INSERT ON relations
 WHEN NOT EXISTS (SELECT 1 FROM nodes WHERE id = NEW.from_id AND workspace_id = NEW.workspace_id)
   OR NOT EXISTS (SELECT 1 FROM nodes WHERE id = NEW.to_id AND workspace_id = NEW.workspace_id)
 BEGIN SELECT RAISE(ABORT, 'a relation joins two nodes of its own workspace'); END""",
+    """
+CREATE TRIGGER relations_acyclic BEFORE INSERT ON relations
+WHEN NEW.type IN ('contains', 'supersedes') AND EXISTS (
+    WITH RECURSIVE above(id) AS (
+        SELECT NEW.from_id
+        UNION
+        SELECT r.from_id FROM above JOIN relations AS r ON r.to_id = above.id AND r.type = NEW.type)
+    SELECT 1 FROM above WHERE id = NEW.to_id)
+BEGIN SELECT RAISE(ABORT, 'contains and supersedes have no cycle'); END""",
+    """
+CREATE TRIGGER superseded_goes_stale AFTER INSERT ON relations WHEN NEW.type = 'supersedes'
+BEGIN UPDATE nodes SET status = 'stale' WHERE id = NEW.to_id AND status = 'active'; END""",
+    """
+CREATE TRIGGER superseded_stays_stale BEFORE UPDATE OF status ON nodes
+WHEN NEW.status = 'active' AND OLD.status <> 'active'
+ AND EXISTS (SELECT 1 FROM relations WHERE to_id = NEW.id AND type = 'supersedes')
+BEGIN SELECT RAISE(ABORT, 'a superseded node is never active'); END""",
     """
 CREATE TRIGGER relations_fixed BEFORE UPDATE OF rowkey, id, from_id, to_id, type ON relations
 WHEN OLD.rowkey IS NOT NEW.rowkey OR OLD.id IS NOT NEW.id OR OLD.type IS NOT NEW.type
@@ -257,6 +309,21 @@ END""",
 CREATE TRIGGER contains_clears_parent AFTER DELETE ON relations WHEN OLD.type = 'contains'
 BEGIN
     UPDATE nodes SET parent_id = NULL WHERE id = OLD.to_id AND parent_id = OLD.from_id;
+END""",
+    # A service writes both itself; a shell that sets a parent makes the relation so.
+    f"""
+CREATE TRIGGER parent_sets_contains AFTER INSERT ON nodes
+WHEN NEW.parent_id IS NOT NULL AND (SELECT tx FROM writer) IS NULL
+BEGIN
+    {_CONTAIN}
+END""",
+    f"""
+CREATE TRIGGER parent_moves_contains AFTER UPDATE OF parent_id ON nodes
+WHEN NEW.parent_id IS NOT OLD.parent_id AND NEW.parent_id IS NOT
+     (SELECT from_id FROM relations WHERE to_id = NEW.id AND type = 'contains')
+BEGIN
+    DELETE FROM relations WHERE to_id = NEW.id AND type = 'contains';
+    {_CONTAIN}
 END""",
 )
 

@@ -12,8 +12,10 @@ from cortex.tools.paging import page_of
 from cortex.tools.registry import Answer, tool
 from cortex.tools.render import (
     Names,
+    brief_json,
     fitting,
     joined,
+    mark,
     names_of,
     node_line,
     relation_json,
@@ -97,7 +99,7 @@ def _hot_json(hot: HotNode) -> dict[str, Any]:
         "status": node.status.value,
         "text": text if len(text) <= _HOT_TEXT else text[: _HOT_TEXT - 1] + "…",
         "relations": [
-            {"type": relation.type.value, "id": other.id, "title": shorten(other.title, 60)}
+            {"type": relation.type.value, **brief_json(other, 60)}
             for relation, other in hot.relations
         ],
         "degree": hot.degree,
@@ -121,7 +123,7 @@ def _desktop_text(
         if hot.node.id in shown:
             lines.append("hot: " + node_line(hot.node, names, cut=_HOT_TEXT))
             lines += [
-                f"   {relation.type.value}: {shorten(other.title, 60)}"
+                f"   {relation.type.value}: {mark(other)}{shorten(other.title, 60)}"
                 for relation, other in hot.relations
             ]
     lines += [
@@ -193,7 +195,7 @@ def desktop_history(
     for entry in entries:
         visit, node = entry.visit, entry.node
         title = shorten(node.title, 80) if node else ("deleted" if visit.node_id else "")
-        label = f"{names(node.id)} {node.type} {title}" if node else title
+        label = f"{names(node.id)} {node.type} {mark(node)}{title}" if node else title
         context = {k: v for k, v in visit.context.items() if k != "actor"}
         said = context.get("query") or ""
         lines.append(f"{visit.at[:19]} {visit.action.value} {label} {said}".rstrip())
@@ -202,7 +204,7 @@ def desktop_history(
                 "at": visit.at,
                 "action": visit.action.value,
                 "node_id": visit.node_id or None,
-                "node": {"id": node.id, "type": node.type.value, "title": title} if node else title,
+                "node": {**brief_json(node), "type": node.type.value} if node else title,
                 "context": context,
             }
         )

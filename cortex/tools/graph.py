@@ -150,6 +150,7 @@ def graph_get_node(
         "next_cursor": page.next_cursor,
         "warnings": list(found.warnings),
         "index": None if found.index is None else found.index.state,
+        "index_problem": None if found.index is None else found.index.problem,
         "generation": found.generation,
     }
     if len(starts) > 1:

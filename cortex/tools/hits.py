@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cortex.domain.values import Node, shorten
 from cortex.tools.registry import Answer
-from cortex.tools.render import STRUCTURED, Names, fitting, joined, names_of, node_line
+from cortex.tools.render import (
+    STRUCTURED,
+    Names,
+    brief_json,
+    fitting,
+    joined,
+    mark,
+    names_of,
+    node_line,
+)
 from cortex.vectors.chunking import chunk
 
 if TYPE_CHECKING:
@@ -62,9 +71,7 @@ def _hit_json(hit: Hit, explain: bool, found: Found) -> dict[str, Any]:
 
 
 def _brief(nodes: Sequence[Node]) -> list[dict[str, str]]:
-    return [
-        {"id": node.id, "type": node.type.value, "title": shorten(node.title, 80)} for node in nodes
-    ]
+    return [{"type": node.type.value, **brief_json(node)} for node in nodes]
 
 
 def place_json(place: Place) -> dict[str, Any]:
@@ -109,6 +116,7 @@ def found_answer(
         "truncated": len(hits) < len(found.hits),
         "degraded": found.degraded,
         "pending": found.pending,
+        "empty": found.empty,
         "generation": found.generation,
     }
     names = names_of(memory, [hit.node.id for hit in shown])
@@ -138,7 +146,9 @@ def _head(found: Found) -> list[str]:
         lines.append(f"degraded: {found.degraded}")
     if found.pending:
         lines.append(f"{found.pending} texts are not in the vector index yet")
-    if not found.hits:
+    if found.empty and not found.degraded:
+        lines.append("no hits: nothing is indexed here yet")
+    elif not found.hits:
         stale = found.withheld.get("stale", 0)
         lines.append(
             "no hits"
@@ -160,13 +170,17 @@ def _hit_line(hit: Hit, names: Names, own: str) -> str:
     return line
 
 
+def _named(node: Node) -> str:
+    return mark(node) + shorten(node.title, 60)
+
+
 def _context_lines(context: Context) -> list[str]:
     lines = []
     if context.parents:
-        lines.append("   in: " + " < ".join(shorten(node.title, 60) for node in context.parents))
+        lines.append("   in: " + " < ".join(_named(node) for node in context.parents))
     for name, nodes in (("facts", context.facts), ("decisions", context.decisions)):
         if nodes:
-            lines.append(f"   {name}: " + "; ".join(shorten(node.title, 60) for node in nodes))
+            lines.append(f"   {name}: " + "; ".join(_named(node) for node in nodes))
     if context.files:
         lines.append("   files: " + ", ".join(place_text(place) for place in context.files))
     return lines

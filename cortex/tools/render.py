@@ -65,6 +65,19 @@ def node_json(node: Node, *, cut: int = _CUT) -> dict[str, Any]:
     return shown
 
 
+def mark(node: Node) -> str:
+    """What text puts before the title of a node that is not active: "[stale] "."""
+    return "" if node.status is Status.ACTIVE else f"[{node.status.value}] "
+
+
+def brief_json(node: Node, cut: int = 80) -> dict[str, str]:
+    """A node named beside another one: id, title, status where it is not active."""
+    shown = {"id": node.id, "title": shorten(node.title, cut)}
+    if node.status is not Status.ACTIVE:
+        shown["status"] = node.status.value
+    return shown
+
+
 def whole_json(node: Node) -> dict[str, Any]:
     """A node with its text whole (up to 100,000 characters) and its further data."""
     shown = node_json(node, cut=WHOLE_TEXT)
