@@ -13,6 +13,7 @@ from platformdirs import user_data_path
 from cortex.domain.errors import InvalidError
 from cortex.domain.values import WorkspaceId, workspace_name
 
+FILE_NAME: Final = "cortex.db"
 DEFAULT_WORKSPACE: Final = WorkspaceId("default")
 Scope = Literal["all", "workspace"]
 
@@ -20,6 +21,9 @@ Scope = Literal["all", "workspace"]
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What one process works with.
+
+    `project` is the folder with `.git` in which it was started; files inside it are told
+    from there, others by their whole path.
 
     Seconds unless said otherwise. `model` is None for the file's own model, or the offline
     one in a new file. `search_wait` is how long a search waits for vectors that its own
@@ -41,7 +45,7 @@ class Settings:
 
     @property
     def database(self) -> Path:
-        return self.home / "cortex.db"
+        return self.home / FILE_NAME
 
     @property
     def models(self) -> Path:
@@ -105,7 +109,7 @@ def load_settings(
     return Settings(
         home=place.expanduser().absolute(),
         workspace=workspace_name(name),
-        project=root or cwd,
+        project=root,
         search_scope="all" if scope == "all" else "workspace",
         model=model or env.get("CORTEX_MODEL") or None,
         read_only=read_only,

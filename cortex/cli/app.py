@@ -189,7 +189,7 @@ def run(arguments: Sequence[str]) -> NoReturn:
     """Run one command and exit: 0, or the error's code with its one line on stderr."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     try:
-        app(list(arguments), standalone_mode=True)
+        app(list(arguments), prog_name="cortex", standalone_mode=True)
     except CortexError as error:
         typer.echo(f"cortex: {error}", err=True)
         sys.exit(exit_code(error))

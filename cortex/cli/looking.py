@@ -84,14 +84,11 @@ def print_search(
     ]
     out.print(table(f"{found['total']} hits", ("score", "id", "type", "status", "in", ""), rows))
     if found["files"]:
-        files = [
-            (
-                f"{place['path']}:{place['line']}" if place["line"] else place["path"],
-                place["freshness"],
-            )
-            for place in found["files"]
-        ]
-        out.print(table("\nread next", ("file", "since noted"), files))
+        out.print("\nread next")
+        for place in found["files"]:
+            line = f":{place['line']}" if place["line"] else ""
+            # A path on one line, whatever the width: it is there to be clicked or copied.
+            out.print(Text(f"{place['path']}{line}  {place['freshness']}"), soft_wrap=True)
     if explain:
         ranks = [(hit["id"][:8], hit["scores"], hit["ranks"]) for hit in found["hits"]]
         out.print(table("\nwhy", ("id", "scores", "ranks"), ranks))

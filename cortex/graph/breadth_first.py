@@ -5,7 +5,7 @@ rows; once on rows, a search stays there. Which of the two ran is not visible in
 levels are whole, sorted by (created_at, id), and the bound on visited nodes is looked at
 between levels only, so no answer depends on the order in which edges happen to be stored.
 
-Cost: about 1.3 µs a node in the loop and 0.02 µs a relation on rows. Corners: a node has the
+Cost: about 2 µs a node in the loop; on rows 70 µs, then 0.05 µs a relation. Corners: a node has the
 least depth by which it is reached; cycles and parallel relations reach nothing twice; an
 isolated start gives an empty answer; a hub that is one step too wide is finished, and the
 search stops behind it.

@@ -5,13 +5,13 @@ code, see codes.py), beside flat arrays of type, status and rank by graph index,
 direction compressed rows, built when a large frontier first asks and dropped when the graph
 moves. Only weights other than 1.0 are kept.
 
-Cost (100,000 nodes, 300,000 relations): build 1.5 s; one write caught up in 0.1 ms; bytes
-per node and relation as in `memory_bytes`.
+Cost at 100,000 nodes and 300,000 relations: 1.8 s to build, 34 MB (about 90 bytes a node and
+70 a relation, 120 more where its weight is not 1.0), 0.4 ms to catch up with one write.
 
 Corners: rustworkx reuses the index of a removed node or edge, so removals come first and an
 index is written anew whenever it is taken. A delta above a third of the graph is a rebuild.
-Whatever goes wrong on the way, the graph counts as unbuilt until the last line of
-`catch_up` (invariant 1: it can always be built again). Where a foreign shell left a
+Until the last line of `catch_up` the graph counts as unbuilt, so a failure on the way ends
+in a new build (invariant 1). Where a foreign shell left a
 relation whose end is in another workspace, the relation is left out, and the next node that
 enters makes a rebuild, since its relations need not be in the log.
 """
@@ -180,7 +180,6 @@ class WorkspaceGraph:
             self.key.append(FREE)
             self.kind.append(0)
             self.status.append(0)
-        self._chronology.reserve(index)
 
     def _remove_node(self, key: int) -> None:
         index = self.index(key)

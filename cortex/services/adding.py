@@ -21,7 +21,7 @@ from cortex.domain.taxonomy import (
 from cortex.domain.values import Node, NodeId, WorkspaceId, new_id, shorten
 from cortex.services.engine import Engine
 from cortex.services.fields import Fields, merged, require_content
-from cortex.services.files import ensure_fileref, file_facts, parse_place
+from cortex.services.files import ensure_fileref, parse_place, with_facts
 from cortex.services.linking import ensure_root, link
 from cortex.services.repeating import once
 from cortex.services.resolving import resolve_node
@@ -116,9 +116,8 @@ class Adding:
         above = resolve_node(transaction, parent, place, strict=True) if parent else root
         similar = find_similar(transaction, place, data)
         project = self._engine.settings.project or Path.cwd()
-        if kind is NodeType.FILEREF and isinstance(data.get("path"), str):
-            data = {**file_facts(data["path"], project), **data}
-            data["path"] = file_facts(data["path"], project)["path"]
+        if kind is NodeType.FILEREF:
+            data = with_facts(data, project)
         node = insert_child(transaction, kind, place, above, data)
         notes = []
         for relation in relations:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from cortex.config import FILE_NAME
 from cortex.domain.errors import InvalidError
 from cortex.domain.taxonomy import NodeType, RelationType
 from cortex.domain.values import Node, NodeId, WorkspaceId, clean, new_id
@@ -79,7 +80,7 @@ def file_facts(path: str, root: Path) -> dict[str, Any]:
         "file_type": LANGUAGES.get(absolute.suffix.lower(), absolute.suffix.lstrip(".") or "file"),
     }
     try:
-        if absolute.resolve().is_relative_to(root.resolve()) and absolute.is_file():
+        if _is_readable(absolute, root) and absolute.is_file():
             state = absolute.stat()
             facts |= {"size": state.st_size, "modified_ns": state.st_mtime_ns}
             if state.st_size <= _HASHED:
@@ -88,6 +89,24 @@ def file_facts(path: str, root: Path) -> dict[str, Any]:
         # Named all the same: the file may be readable to someone else, or later.
         facts["unreadable"] = True
     return facts
+
+
+def with_facts(fields: dict[str, Any], root: Path) -> dict[str, Any]:
+    """A fileref's fields with the facts of the file that their path names."""
+    path = fields.get("path")
+    if not isinstance(path, str):
+        return fields
+    facts = file_facts(path, root)
+    return {**facts, **fields, "path": facts["path"]}
+
+
+def _is_readable(path: Path, root: Path) -> bool:
+    """Inside the root, also through links, and not our own file.
+
+    Whoever opens and closes SQLite's file drops the locks that this process holds on it.
+    """
+    real = path.resolve()
+    return real.is_relative_to(root.resolve()) and not real.name.startswith(FILE_NAME)
 
 
 def _sha256(path: Path) -> str:
@@ -103,7 +122,7 @@ def freshness(node: Node) -> Freshness:
     base = Path(root) if isinstance(root, str) else Path("/")
     absolute = base / path
     try:
-        if not absolute.resolve().is_relative_to(base.resolve()):
+        if not _is_readable(absolute, base):
             return Freshness.UNREADABLE
         state = absolute.stat()
         noted = node.data.get("hash")

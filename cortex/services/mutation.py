@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from cortex.domain.errors import ConflictError, InvalidError, StaleTargetError
@@ -19,6 +20,7 @@ from cortex.domain.values import Node, NodeId, Relation, new_id, shorten
 from cortex.graph.descent import descendants
 from cortex.services.engine import Engine
 from cortex.services.fields import Fields, merged, require_content
+from cortex.services.files import with_facts
 from cortex.services.linking import ensure_root
 from cortex.services.repeating import once
 from cortex.services.resolving import describe, head_of, resolve_node
@@ -144,6 +146,8 @@ class Mutation:
         dry_run: bool,
     ) -> Updated:
         notes: list[str] = []
+        if node.type is NodeType.FILEREF:
+            changes = with_facts(dict(changes), self._engine.settings.project or Path.cwd())
         data = merged(node.data, changes)
         changed = sorted(name for name in changes if node.data.get(name) != data.get(name))
         if changed:

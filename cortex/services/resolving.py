@@ -26,7 +26,8 @@ def resolve_node(
 
     A whole id is looked up everywhere; `strict` refuses one of another workspace, as a
     caller who named a workspace expects. A prefix of 8 characters or more and a path must
-    be unique in the workspace. Raises NotFoundError, AmbiguousError, InvalidError.
+    be unique in the workspace; the end of a path will do. Raises NotFoundError,
+    AmbiguousError, InvalidError.
     """
     text = reference.strip()
     if not text:
@@ -43,8 +44,11 @@ def resolve_node(
                 f"Pass workspace_id={node.workspace_id!r}",
             )
         return node
-    found = _by_prefix(snapshot, lowered, workspace) or snapshot.nodes.by_path(
-        workspace, text.removeprefix("file://")
+    path = text.removeprefix("file://")
+    found = (
+        _by_prefix(snapshot, lowered, workspace)
+        or snapshot.nodes.by_path(workspace, path)
+        or snapshot.nodes.by_path_end(workspace, path)
     )
     if len(found) > 1:
         raise AmbiguousError(

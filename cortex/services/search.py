@@ -188,12 +188,11 @@ class Search:
         if not query.strip() or (where.types and not where.types & VECTORISED):
             return
         try:
-            own = scope or self._engine.settings.workspace
-            self._indexing.wait(own, self._engine.settings.search_wait)
-            with self._engine.database.read() as snapshot:
-                found.pending = snapshot.outbox.owing(scope)
             meaning = self._semantic.meaning()
             vector = meaning.embedder.embed_query(query[:_LONGEST])
+            # The model is loaded now: what the caller wrote a moment ago takes milliseconds.
+            own = scope or self._engine.settings.workspace
+            self._indexing.wait(own, self._engine.settings.search_wait)
             points = self._semantic.search(
                 vector,
                 meaning,
@@ -209,6 +208,10 @@ class Search:
             )
         except UnavailableError as error:
             found.degraded = f"semantic search is out: {error.message}"
+            points = []
+        with self._engine.database.read() as snapshot:
+            found.pending = snapshot.outbox.owing(scope)
+        if found.degraded:
             return
         self._indexing.heal()
         for point in points:

@@ -20,6 +20,7 @@ from cortex.domain.taxonomy import layer_of
 from cortex.domain.values import Generation, Node, NodeId, WorkspaceId
 from cortex.services.engine import Engine
 from cortex.store.database import Snapshot
+from cortex.store.derive import has_vector
 from cortex.store.embeddings import Stored
 from cortex.store.meta import FINGERPRINT, MODEL
 from cortex.vectors.embedded import EmbeddedIndex
@@ -229,7 +230,7 @@ def iter_points(snapshot: Snapshot, meaning: Meaning, place: WorkspaceId) -> Ite
 
 def _point(node: Node, stored: Stored, dimension: int) -> Point | None:
     layer = layer_of(node.type)
-    if layer is None:
+    if layer is None or not has_vector(node):  # a shell may have emptied it a moment ago
         return None
     rows = np.frombuffer(b"".join(stored.vectors), dtype=np.float16).reshape(-1, dimension)
     return Point(

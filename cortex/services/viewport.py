@@ -19,7 +19,7 @@ from cortex.services.engine import Engine
 from cortex.services.history import History
 from cortex.services.linking import ensure_root
 from cortex.services.reading import Surroundings
-from cortex.services.resolving import resolve_node
+from cortex.services.resolving import head_of, resolve_node
 from cortex.services.warnings import warnings_of
 from cortex.store.database import Snapshot, Transaction
 from cortex.store.meta import LAST_GC
@@ -263,7 +263,7 @@ class Viewport:
         if archived and not self._engine.settings.read_only:
             try:
                 with self._engine.write(wait=_GC_WAIT) as transaction:
-                    transaction.nodes.set_status([node.key], Status.ACTIVE)
+                    _restore(transaction, node)
             except BusyError:
                 notes.append("not restored from the archive: another writer holds the memory")
                 archived = False
@@ -278,6 +278,15 @@ class Viewport:
             visits = snapshot.navigation.newest(place, limit)
             found = {node.id: node for node in snapshot.nodes.by_ids([v.node_id for v in visits])}
         return tuple(Entry(visit, found.get(visit.node_id)) for visit in visits)
+
+
+def _restore(transaction: Transaction, node: Node) -> None:
+    """Out of the archive; to stale where it was superseded (invariant 6)."""
+    present = transaction.nodes.find(node.id)
+    if present is not None and present.status is Status.ARCHIVED:
+        superseded = head_of(transaction, present).id != present.id
+        wanted = Status.STALE if superseded else Status.ACTIVE
+        transaction.nodes.set_status([present.key], wanted)
 
 
 def _hot_node(snapshot: Snapshot, node: Node) -> HotNode:

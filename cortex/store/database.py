@@ -39,7 +39,6 @@ _BEGIN_WRITER: Final = "UPDATE writer SET at = :at, actor = :actor, tx = :tx WHE
 _END_WRITER: Final = "UPDATE writer SET at = NULL, actor = NULL, tx = NULL WHERE one = 1"
 _TABLE_NAMES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
 
-FILE_NAME: Final = "cortex.db"
 WRITE_WAIT: Final = 10.0
 _READERS: Final = 16
 
@@ -122,10 +121,15 @@ class Database:
 
     def _migrate(self) -> None:
         writer = self._writer
-        version = _identify(writer, self.path)
+        writer.execute("BEGIN")  # its version and its tables as they were at one moment
+        try:
+            version = _identify(writer, self.path)
+        finally:
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
         if version == len(MIGRATIONS) or self._read_only:
             return
-        writer.execute("PRAGMA journal_mode = WAL")
+        _use_wal(writer)
         writer.execute("BEGIN IMMEDIATE")
         try:
             # Another process may have migrated while this one waited for the lock.
@@ -266,11 +270,28 @@ def _identify(connection: sqlite3.Connection, path: Path) -> int:
     return 0
 
 
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL; SQLite itself does not wait here for others who open the file."""
+    deadline = time.monotonic() + WRITE_WAIT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return
+
+
 def _prepare(path: Path) -> None:
     """Make the folder (0700) and the file (0600) that is not there yet."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR)
-    # No other connection of this process is open on it yet, so closing drops no lock.
+    try:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+        descriptor = os.open(path, flags, stat.S_IRUSR | stat.S_IWUSR)
+    except FileExistsError:
+        return  # closing a descriptor of a live file would drop this process's locks on it
     os.close(descriptor)
 
 

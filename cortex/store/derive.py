@@ -42,11 +42,17 @@ def derive(
     meta.set(DERIVED_SEQ, str(last[0]))
 
 
+def has_vector(node: Node) -> bool:
+    """Whether the node is to be found by meaning: by its type, and by words to embed."""
+    title = node.data.get("title")
+    return node.type in VECTORISED and bool(node.text or (isinstance(title, str) and title))
+
+
 def owe(outbox: Outbox, embeddings: Embeddings, node: Node) -> None:
     """Note what the node's text owes to the vector index: nothing, or its present form."""
-    title = node.data.get("title")
-    head = title if isinstance(title, str) else ""
-    if node.type in VECTORISED and (node.text or head):
+    if has_vector(node):
+        title = node.data.get("title")
+        head = title if isinstance(title, str) else ""
         outbox.owe(node.key, node.workspace_id, text_hash(head, node.text))
     else:
         outbox.forgive(node.key)

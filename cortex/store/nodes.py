@@ -47,6 +47,13 @@ SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, upda
    AND json_extract(data, '$.path') = :path
  ORDER BY created_at, id
 """
+_BY_PATH_END: Final = """
+SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
+  FROM nodes
+ WHERE workspace_id = :workspace AND type = 'fileref'
+   AND substr(json_extract(data, '$.path'), -length(:end)) = :end
+ ORDER BY created_at, id LIMIT 6
+"""
 _ROOT: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
   FROM nodes
@@ -198,6 +205,10 @@ class Nodes:
     def by_path(self, workspace: WorkspaceId, path: str) -> list[Node]:
         """The filerefs of that path."""
         return self._list(_BY_PATH, workspace=workspace, path=path)
+
+    def by_path_end(self, workspace: WorkspaceId, path: str) -> list[Node]:
+        """Filerefs whose path ends with these folders and names. A scan of all filerefs."""
+        return self._list(_BY_PATH_END, workspace=workspace, end="/" + path.lstrip("./"))
 
     def root(self, workspace: WorkspaceId) -> Node | None:
         """The session root."""

@@ -238,6 +238,24 @@ END""",
 CREATE TRIGGER nodes_fixed BEFORE UPDATE OF rowkey, id ON nodes
 WHEN OLD.rowkey IS NOT NEW.rowkey OR OLD.id IS NOT NEW.id
 BEGIN SELECT RAISE(ABORT, 'the id of a node never changes'); END""",
+    # REPLACE deletes without firing a trigger. These fire before it does (invariant 2).
+    """
+CREATE TRIGGER nodes_stay BEFORE INSERT ON nodes
+WHEN EXISTS (SELECT 1 FROM nodes WHERE id = NEW.id)
+  OR EXISTS (SELECT 1 FROM nodes WHERE rowkey = NEW.rowkey)
+  OR NEW.type = 'session' AND NEW.parent_id IS NULL AND EXISTS (
+     SELECT 1 FROM nodes
+      WHERE workspace_id = NEW.workspace_id AND type = 'session' AND parent_id IS NULL)
+BEGIN SELECT RAISE(ABORT, 'this node exists: update it'); END""",
+    """
+CREATE TRIGGER relations_stay BEFORE INSERT ON relations
+WHEN EXISTS (SELECT 1 FROM relations WHERE id = NEW.id)
+  OR EXISTS (SELECT 1 FROM relations WHERE rowkey = NEW.rowkey)
+  OR EXISTS (SELECT 1 FROM relations
+              WHERE from_id = NEW.from_id AND to_id = NEW.to_id AND type = NEW.type)
+  OR NEW.type = 'contains' AND EXISTS (
+     SELECT 1 FROM relations WHERE to_id = NEW.to_id AND type = 'contains')
+BEGIN SELECT RAISE(ABORT, 'this relation exists, or the node has a parent'); END""",
     # Invariant 2: relations go one by one, so that each is logged, foreign keys on or off.
     """
 CREATE TRIGGER nodes_leave BEFORE DELETE ON nodes BEGIN

@@ -8,13 +8,14 @@ from typing import Final, NamedTuple
 from cortex.domain.instants import Instant
 from cortex.domain.values import WorkspaceId
 
-# Each branch reads its newest rows by index and stops at the limit; the outer query merges.
+# Each branch reads its newest rows by index and stops at the limit; the outer query merges
+# them by the same order (`tie`), else pages would repeat what happened at one instant.
 # A change that only moved `parent_id` (a side effect of contains) is no event of its own.
 _EVENTS: Final = """
 SELECT at, kind, id, title, status, actor, detail FROM (
     SELECT * FROM (
         SELECT n.created_at AS at, 'created' AS kind, n.id AS id, n.data AS title,
-               n.status AS status, n.type AS detail, 1 AS place,
+               n.status AS status, n.type AS detail, 1 AS place, n.id AS tie,
                (SELECT c.actor FROM changes AS c
                  WHERE c.entity = 'node' AND c.key = n.rowkey AND c.op = 'insert') AS actor
           FROM nodes AS n
@@ -27,7 +28,7 @@ SELECT at, kind, id, title, status, actor, detail FROM (
     SELECT * FROM (
         SELECT c.at, CASE WHEN json_extract(c.before, '$.status') IS NOT n.status
                           THEN 'status' ELSE 'changed' END,
-               n.id, n.data, n.status, n.type, 2, c.actor
+               n.id, n.data, n.status, n.type, 2, c.seq, c.actor
           FROM changes AS c JOIN nodes AS n ON n.rowkey = c.key
          WHERE c.workspace_id = :workspace AND c.at >= :start AND c.at <= :stop
            AND c.entity = 'node' AND c.op = 'update'
@@ -39,7 +40,7 @@ SELECT at, kind, id, title, status, actor, detail FROM (
     SELECT * FROM (
         SELECT c.at, 'deleted', json_extract(c.before, '$.id'),
                json_extract(c.before, '$.data'), 'deleted',
-               json_extract(c.before, '$.type'), 3, c.actor
+               json_extract(c.before, '$.type'), 3, c.seq, c.actor
           FROM changes AS c
          WHERE c.workspace_id = :workspace AND c.at >= :start AND c.at <= :stop
            AND c.entity = 'node' AND c.op = 'delete'
@@ -48,7 +49,7 @@ SELECT at, kind, id, title, status, actor, detail FROM (
     UNION ALL
     SELECT * FROM (
         SELECT r.created_at, 'related', r.from_id, n.data, n.status,
-               r.type || ':' || r.to_id, 4,
+               r.type || ':' || r.to_id, 4, r.id,
                (SELECT c.actor FROM changes AS c
                  WHERE c.entity = 'relation' AND c.key = r.rowkey AND c.op = 'insert')
           FROM relations AS r JOIN nodes AS n ON n.id = r.from_id
@@ -59,14 +60,14 @@ SELECT at, kind, id, title, status, actor, detail FROM (
          ORDER BY r.created_at DESC, r.id DESC LIMIT :limit)
     UNION ALL
     SELECT * FROM (
-        SELECT h.created_at, h.action, h.node_id, n.data, n.status, n.type, 5,
+        SELECT h.created_at, h.action, h.node_id, n.data, n.status, n.type, 5, h.id,
                json_extract(h.context, '$.actor')
           FROM navigation_history AS h LEFT JOIN nodes AS n ON n.id = h.node_id
          WHERE h.workspace_id = :workspace AND h.created_at >= :start AND h.created_at <= :stop
            AND (:actor IS NULL OR json_extract(h.context, '$.actor') = :actor)
          ORDER BY h.created_at DESC, h.id DESC LIMIT :limit)
 )
- ORDER BY at DESC, place DESC, id DESC, detail DESC LIMIT :take OFFSET :skip
+ ORDER BY at DESC, place DESC, tie DESC LIMIT :take OFFSET :skip
 """
 _LAST_ACTORS: Final = """
 SELECT actor, MAX(at) FROM (
@@ -110,7 +111,7 @@ class Timeline:
         take: int,
         skip: int = 0,
     ) -> list[EventRow]:
-        """Events of a window, newest first; at one instant by kind, then id."""
+        """Events of a window, newest first; at one instant by kind, then the row's id or seq."""
         rows = self._connection.execute(
             _EVENTS,
             {

@@ -11,6 +11,7 @@ from cortex.tools.arguments import Cursor, Limit, NodeRef, Workspace
 from cortex.tools.paging import page_of
 from cortex.tools.registry import Answer, tool
 from cortex.tools.render import (
+    STRUCTURED,
     Names,
     brief_json,
     fitting,
@@ -165,8 +166,10 @@ def desktop_focus(
     around = [f"depth {depth}: {node_line(each, names)}" for each, depth in page.pairs]
     around += [relation_line(relation, names) for relation in page.relations]
     parts = ["\n".join(lines), node.text[:40_000], joined(around)]
+    rest = f"{len(page.nodes)} of {found.total} nodes"
+    rest += "; graph_get_node pages through the rest" if page.truncated else ""
     return Answer(
-        "\n".join(part for part in parts if part) + page.footer,
+        "\n".join(part for part in parts if part) + "\n" + rest,
         {
             "node": whole_json(node),
             "nodes": page.nodes,
@@ -211,8 +214,9 @@ def desktop_history(
     return Answer(
         joined(lines or ["no history yet"]),
         {
-            "entries": fitting(shown, 24_000),
+            "entries": fitting(shown, STRUCTURED),
             "total": len(shown),
+            "truncated": size(shown) > STRUCTURED,
             "generation": memory.generation(),
         },
     )

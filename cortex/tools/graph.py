@@ -119,7 +119,7 @@ def graph_get_node(
     starts = [whole_json(node) for node in found.starts]
     for shown in starts[1:]:
         shown["text"] = shown["text"][:1000]
-    page = page_of(found.nodes[offset:], found.relations, found.starts, found.total, offset)
+    page = page_of(found.nodes, found.relations, found.starts, found.total, offset)
     names = names_of(memory, [node.id for node in (*found.starts, *page.shown)])
     lines: list[str] = []
     for node in found.starts:
@@ -227,7 +227,7 @@ def graph_traverse(
         derived=derived,
         workspace=workspace_id,
     )
-    page = page_of(found.nodes[offset:], found.relations, (found.start,), found.total, offset)
+    page = page_of(found.nodes, found.relations, (found.start,), found.total, offset)
     names = names_of(memory, [found.start.id, *(node.id for node in page.shown)])
     lines = [f"from {node_line(found.start, names)}"]
     lines += [f"depth {depth_}: {node_line(node, names)}" for node, depth_ in page.pairs]
@@ -309,6 +309,7 @@ def graph_update_node(
     text: Text = "",
     tags: Annotated[Texts | None, "replaces the tags"] = None,
     data: Annotated[Data | None, "merged; null removes a key"] = None,
+    path: Annotated[Text, "of a fileref that moved"] = "",
     status: StatusKind | None = None,
     pinned: Pinned | None = None,
     cascade: Annotated[Flag, "status also for all below"] = False,
@@ -323,7 +324,12 @@ def graph_update_node(
     done = memory.mutation.update(
         node_id,
         Fields(
-            title or None, text or None, None if tags is None else list(tags), None, pinned, data
+            title or None,
+            text or None,
+            None if tags is None else list(tags),
+            path or None,
+            pinned,
+            data,
         ),
         status=status,
         cascade=cascade,

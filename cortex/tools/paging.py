@@ -8,10 +8,19 @@ from typing import Any, Final
 
 from cortex.domain.errors import InvalidError
 from cortex.domain.values import Node, Relation
-from cortex.tools.render import STRUCTURED, fitting, node_json, relation_json, size
+from cortex.tools.render import (
+    STRUCTURED,
+    TEXT,
+    Names,
+    fitting,
+    node_json,
+    node_line,
+    relation_json,
+    relation_line,
+    size,
+)
 
-_NODES: Final = STRUCTURED * 2 // 3
-_RELATIONS: Final = STRUCTURED - _NODES
+_LINES: Final = TEXT - 400  # beside them stand the start node and the footer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +59,51 @@ def page_of(
     total: int,
     offset: int,
 ) -> Page:
-    """Cut nodes and relations to the budget; relations to dropped nodes go too."""
-    objects = [{**node_json(node), "depth": depth} for node, depth in pairs]
-    nodes = fitting(objects, _NODES)
-    kept = tuple(pairs[: len(nodes)])
-    ids = {node.id for node, _ in kept} | {node.id for node in starts}
-    between = [r for r in relations if r.from_id in ids and r.to_id in ids]
-    shown = fitting(between, _RELATIONS, lambda relation: size(relation_json(relation)))
-    reached = offset + len(kept)
+    """The nodes from `offset` on that fit both forms of the answer, with their relations.
+
+    `pairs` begins with the first page. A relation stands on the page of its later end, so
+    that the pages together have each once; it is dropped only where one node has more
+    relations than a whole page can show.
+    """
+    place = {node.id: at for at, (node, _) in enumerate(pairs)}
+    place.update({node.id: -1 for node in starts})
+    due: dict[int, list[Relation]] = {}
+    for relation in relations:
+        if relation.from_id in place and relation.to_id in place:
+            due.setdefault(max(place[relation.from_id], place[relation.to_id]), []).append(relation)
+    short = Names(dict.fromkeys(place, True))
+    shown = fitting(due.get(-1, []) if offset == 0 else [], STRUCTURED, _size)
+    cut = offset == 0 and len(shown) < len(due.get(-1, []))
+    room = STRUCTURED - sum(_size(r) + 1 for r in shown)
+    lines = _LINES - sum(len(relation_line(r, short)) + 1 for r in shown)
+    nodes: list[dict[str, Any]] = []
+    for at, (node, depth) in enumerate(pairs[offset:], offset):
+        item = {**node_json(node), "depth": depth}
+        own = due.get(at, [])
+        if not nodes:
+            fit = fitting(own, room - size(item), _size)
+            cut, own = cut or len(fit) < len(own), fit
+        room -= size(item) + 1 + sum(_size(r) + 1 for r in own)
+        lines -= len(f"depth {depth}: {node_line(node, short)}") + 1
+        lines -= sum(len(relation_line(r, short)) + 1 for r in own)
+        if nodes and (room < 0 or lines < 0):
+            break
+        nodes.append(item)
+        shown += own
+    reached = offset + len(nodes)
     more = reached < total
-    footer = f"\n{len(kept)} of {total} nodes"
+    footer = f"\n{len(nodes)} of {total} nodes"
     if more:
-        footer += f"; next: cursor={reached}" if kept else "; raise limit"
+        footer += f"; next: cursor={reached}" if nodes else "; raise limit"
     return Page(
-        kept,
+        tuple(pairs[offset:reached]),
         nodes,
         tuple(shown),
-        more or len(shown) < len(between),
-        str(reached) if more and kept else None,
+        more or cut,
+        str(reached) if more and nodes else None,
         footer,
     )
+
+
+def _size(relation: Relation) -> int:
+    return size(relation_json(relation))

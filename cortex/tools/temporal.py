@@ -17,6 +17,8 @@ from cortex.tools.arguments import (
 from cortex.tools.registry import Answer, tool
 from cortex.tools.render import (
     STRUCTURED,
+    TEXT,
+    Names,
     fitting,
     joined,
     names_of,
@@ -28,6 +30,7 @@ from cortex.tools.render import (
 
 if TYPE_CHECKING:
     from cortex.memory import Memory
+    from cortex.services.timeline import Event, Events
 
 
 @tool(title="Walk through time", sets=("roo",), writes=False)
@@ -56,20 +59,27 @@ def temporal_walk(
     from cortex.services.viewport import encode_cursor
 
     nodes = fitting([node_json(node) for node in found.nodes], STRUCTURED * 2 // 3)
-    relations = fitting([relation_json(r) for r in found.relations], STRUCTURED // 3)
-    shown = found.nodes[: len(nodes)]
-    cut = len(nodes) < len(found.nodes)
+    names = names_of(memory, [node.id for node in found.nodes])
+    lines = fitting(
+        [f"{node.created_at[:19]} {node_line(node, names)}" for node in found.nodes],
+        TEXT * 2 // 3,
+        len,
+    )
+    shown = found.nodes[: min(len(nodes), len(lines))]
+    nodes, lines = nodes[: len(shown)], lines[: len(shown)]
+    ids = {node.id for node in shown}
+    beside = [r for r in found.relations if r.from_id in ids or r.to_id in ids]
+    relations = fitting([relation_json(r) for r in beside], STRUCTURED // 3)
+    cut = len(shown) < len(found.nodes)
     next_cursor = encode_cursor(shown[-1]) if cut and shown else found.next_cursor
-    names = names_of(memory, [node.id for node in shown])
-    lines = [f"{node.created_at[:19]} {node_line(node, names)}" for node in shown]
-    lines += [relation_line(relation, names) for relation in found.relations]
+    lines += [relation_line(relation, names) for relation in beside]
     footer = f"\n{len(shown)} nodes" + (f"; next: cursor={next_cursor}" if next_cursor else "")
     return Answer(
         joined(lines) + footer,
         {
             "nodes": nodes,
             "relations": relations,
-            "truncated": next_cursor is not None,
+            "truncated": next_cursor is not None or len(relations) < len(beside),
             "next_cursor": next_cursor,
             "generation": found.generation,
         },
@@ -87,33 +97,27 @@ def session_timeline(
     cursor: Cursor | None = None,
 ) -> Answer:
     """What happened, newest first: nodes made, changed, deleted, relations, navigation."""
-    found = memory.timeline.session_timeline(
-        workspace=workspace_id,
-        from_time=from_time or None,
-        to_time=to_time or None,
-        session=session,
-        limit=limit,
-        cursor=cursor,
-    )
-    events: list[dict[str, Any]] = [
-        {
-            "at": event.at,
-            "kind": event.kind,
-            "id": event.id,
-            "title": event.title,
-            "status": event.status,
-            "detail": event.detail,
-            "actor": event.actor,
-        }
-        for event in found.events
-    ]
-    names = names_of(memory, [event.id for event in found.events if event.id])
-    lines = [
-        f"{event.at[:19]} {event.kind} {names(event.id)} {event.detail} "
-        + (f"[{event.status}] " if event.status not in (None, "active") else "")
-        + event.title
-        for event in found.events
-    ]
+
+    def page(limit: int) -> tuple[Events, list[dict[str, Any]], list[str]]:
+        found = memory.timeline.session_timeline(
+            workspace=workspace_id,
+            from_time=from_time or None,
+            to_time=to_time or None,
+            session=session,
+            limit=limit,
+            cursor=cursor,
+        )
+        names = names_of(memory, [event.id for event in found.events if event.id])
+        return (
+            found,
+            fitting([_event_json(event) for event in found.events], STRUCTURED),
+            fitting([_event_line(event, names) for event in found.events], TEXT - 100, len),
+        )
+
+    found, events, lines = page(limit)
+    if min(len(events), len(lines)) < len(found.events):
+        # Asked again with what fits, so that the next page begins where this one ends.
+        found, events, lines = page(max(min(len(events), len(lines)), 1))
     footer = f"\n{len(events)} events"
     if found.next_cursor:
         footer += f"; next: cursor={found.next_cursor}"
@@ -126,3 +130,20 @@ def session_timeline(
             "generation": found.generation,
         },
     )
+
+
+def _event_json(event: Event) -> dict[str, Any]:
+    return {
+        "at": event.at,
+        "kind": event.kind,
+        "id": event.id,
+        "title": event.title,
+        "status": event.status,
+        "detail": event.detail,
+        "actor": event.actor,
+    }
+
+
+def _event_line(event: Event, names: Names) -> str:
+    status = f"[{event.status}] " if event.status not in (None, "active") else ""
+    return f"{event.at[:19]} {event.kind} {names(event.id)} {event.detail} {status}{event.title}"

@@ -23,6 +23,7 @@ from cortex.services.ingest.parse import parse
 from cortex.services.ingest.pieces import Piece, SourceFile
 from cortex.services.ingest.sources import read_source, survey_sources
 from cortex.services.linking import ensure_root
+from cortex.services.resolving import head_of
 from cortex.store.database import Snapshot, Transaction
 
 KEY: Final = "key"
@@ -63,9 +64,10 @@ class Ingest:
         survey = survey_sources(path)
         base = survey.root.absolute()
         folder = base if base.is_dir() else base.parent
-        project = self._engine.settings.project or Path.cwd()
         # Inside the project a path is told from there, as agents name files; else whole.
-        anchor = project if folder.is_relative_to(project) else folder
+        project = self._engine.settings.project
+        inside = project is not None and folder.is_relative_to(project)
+        anchor = project if inside and project else folder
         report = Ingested(place, str(base))
         report.skipped = {str(reason): count for reason, count in survey.skipped.items()}
         report.unreadable = [str(each.path) for each in survey.unreadable]
@@ -88,8 +90,8 @@ class Ingest:
         progress(len(files), len(files))
         return report
 
-    def _stored(self, file: Path, project: Path) -> str:
-        return canonical(str(file), project)[0]
+    def _stored(self, file: Path, project: Path | None) -> str:
+        return canonical(str(file), project)[0] if project else file.as_posix()
 
     def _is_unchanged(self, place: WorkspaceId, file: Path, stored: str) -> bool:
         with self._engine.database.read() as snapshot:
@@ -103,7 +105,7 @@ class Ingest:
         data = known[0].data
         return (data.get("size"), data.get("modified_ns")) == (state.st_size, state.st_mtime_ns)
 
-    def _folder(self, place: WorkspaceId, folder: Path, project: Path) -> NodeId:
+    def _folder(self, place: WorkspaceId, folder: Path, project: Path | None) -> NodeId:
         """The fileref of the ingested folder, which holds those of its files."""
         stored = self._stored(folder, project)
         with self._engine.write() as transaction:
@@ -200,7 +202,7 @@ class _FileWriter:
         if data != node.data:
             transaction.nodes.set_data(node.key, data, transaction.at)
             self._report.updated += 1
-        if node.status is Status.STALE:
+        if node.status is Status.STALE and head_of(transaction, node).id == node.id:
             transaction.nodes.set_status([node.key], Status.ACTIVE, transaction.at)
         if link.data != _lines(piece):
             transaction.relations.refresh(link.key, link.weight, _lines(piece), transaction.at)
