@@ -49,6 +49,11 @@ def before(instant: Instant, **delta: float) -> Instant:
     return render(as_datetime(instant) - timedelta(**delta))
 
 
+def later(instant: Instant, **delta: float) -> Instant:
+    """The instant later by `timedelta(**delta)`."""
+    return render(as_datetime(instant) + timedelta(**delta))
+
+
 def parse_instant(text: str, field: str, *, end: bool = False) -> Instant:
     """Read ISO 8601; naive means UTC; a date alone as an end includes its whole day.
 

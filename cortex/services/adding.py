@@ -11,6 +11,7 @@ from typing import Any, Final
 from rapidfuzz import fuzz
 
 from cortex.domain.errors import InvalidError
+from cortex.domain.instants import Instant, later
 from cortex.domain.taxonomy import (
     NodeType,
     RelationType,
@@ -163,9 +164,15 @@ class Adding:
                 above = resolve_node(transaction, task, place, strict=workspace is not None)
                 note = off_taxonomy(RelationType.DECOMPOSES_TO, above.type, NodeType.SUBTASK)
                 made: list[Node] = []
-                for draft in drafts:
+                for position, draft in enumerate(drafts):
+                    # A microsecond apart, so that lists by creation keep their order.
                     node = insert_child(
-                        transaction, NodeType.SUBTASK, above.workspace_id, above, draft
+                        transaction,
+                        NodeType.SUBTASK,
+                        above.workspace_id,
+                        above,
+                        draft,
+                        later(transaction.at, microseconds=position),
                     )
                     link(transaction, above, node, RelationType.DECOMPOSES_TO)
                     if made:
@@ -187,10 +194,11 @@ def insert_child(
     workspace: WorkspaceId,
     parent: Node,
     data: Mapping[str, Any],
+    at: Instant | None = None,
 ) -> Node:
     """A new node below `parent`: parent_id and contains say the same."""
     node = transaction.nodes.insert(
-        NodeId(new_id()), kind, workspace, parent.id, data, transaction.at
+        NodeId(new_id()), kind, workspace, parent.id, data, at or transaction.at
     )
     transaction.relations.insert(
         workspace, parent.id, node.id, RelationType.CONTAINS, transaction.at

@@ -11,14 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cortex.domain.errors import BusyError, CortexError
-from cortex.domain.instants import Instant, as_datetime, render
+from cortex.domain.instants import Instant, as_datetime, later
 from cortex.domain.values import Node, WorkspaceId, new_id
 from cortex.services.engine import Engine
 from cortex.services.semantic import Meaning, Semantic, model_key, packed
@@ -143,7 +142,7 @@ class Indexing:
         if due is None or due >= now:
             return False
         meaning = self._semantic.meaning()
-        until = after(now, _LEASE)
+        until = later(now, seconds=_LEASE)
         with self._engine.database.write(self._engine.actor) as transaction:
             leased = transaction.outbox.lease(now, until, _BATCH)
             nodes = {node.key: node for node in transaction.nodes.by_keys([o.key for o in leased])}
@@ -186,7 +185,7 @@ class Indexing:
             state = transaction.outbox.state(owed.key)
             attempts = state.attempts if state else 0
             pause = min(_FIRST_RETRY * 2**attempts, _LONGEST_RETRY)
-            retry = after(transaction.at, pause)
+            retry = later(transaction.at, seconds=pause)
             transaction.outbox.fail(owed, error.message, retry)
 
     def reindex(self, model: str | None, progress: Progress) -> Reindexed:
@@ -274,11 +273,6 @@ def embed(embedder: Embedder, node: Node) -> NDArray[np.float32]:
     title = node.data.get("title")
     pieces = chunk(node.text, title if isinstance(title, str) else "")
     return embedder.embed_passages([piece.text for piece in pieces])
-
-
-def after(instant: Instant, seconds: float) -> Instant:
-    """The instant so many seconds later."""
-    return render(as_datetime(instant) + timedelta(seconds=seconds))
 
 
 def settle_model(transaction: Transaction, meaning: Meaning) -> None:

@@ -71,9 +71,12 @@ class Reader:
 
     def _absent(self, name: str, value: Any) -> bool:
         """Empty text and null say "I have none"; so does a blank where a blank cannot be meant."""
-        if value is None or value == "":
+        if value is None:
             return True
-        return self._kind(name) != "string" and isinstance(value, str) and not value.strip()
+        if self._kind(name) == "string":
+            # A required text that is empty was said: an empty question has an empty answer.
+            return value == "" and name not in self._parameters.required
+        return isinstance(value, str) and not value.strip()
 
     def _kind(self, name: str) -> str:
         schema = self._parameters.schemas[name]
