@@ -90,7 +90,7 @@ def test_a_schema_has_one_plain_type_a_property_and_nothing_to_resolve() -> None
     types = {name: about["type"] for name, about in schema["properties"].items()}
     assert types == {
         "start_id": "string",
-        "relation": "array",
+        "relation": "string",
         "depth": "integer",
         "direction": "string",
         "limit": "integer",

@@ -238,9 +238,7 @@ class WorkspaceGraph:
         """The graph index of a node; raises NotFoundError."""
         index = self._nodes.find(key)
         if index is None:
-            raise NotFoundError(
-                f"node {key} is not in workspace {self.workspace}", "", "Search for it"
-            )
+            raise NotFoundError(f"node {key} is not in this workspace", "", "Search for it")
         return index
 
     def weight(self, relation: int) -> float:

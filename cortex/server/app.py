@@ -29,11 +29,11 @@ from mcp_types import (
     ToolAnnotations,
 )
 
+from cortex.domain.caller import CALLER, Caller
 from cortex.domain.errors import CortexError, NotFoundError
 from cortex.domain.values import clean, shorten
 from cortex.server.errors import resource_error, tool_error, unexpected
 from cortex.server.results import tool_result
-from cortex.tools.caller import CALLER, Caller
 from cortex.tools.registry import ToolSpec
 from cortex.tools.resource import ResourceSpec, find
 

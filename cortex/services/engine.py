@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cortex.config import Settings
+from cortex.domain.caller import CALLER
 from cortex.domain.instants import Instant
 from cortex.domain.values import WorkspaceId, workspace_name
 from cortex.graph.graphs import Graphs
@@ -15,16 +16,24 @@ from cortex.store.database import WRITE_WAIT, Database, Transaction
 class Engine:
     """Shared by the services of one process.
 
-    `actor` names client and connection, as the log records it. `after_write` is called
-    after each commit, in the writing thread.
+    `after_write` is called after each commit, in the writing thread.
     """
 
     def __init__(self, settings: Settings, database: Database, graphs: Graphs, actor: str) -> None:
         self.settings = settings
         self.database = database
         self.graphs = graphs
-        self.actor = actor
+        self._actor = actor
         self.after_write: Callable[[], None] = lambda: None
+
+    @property
+    def actor(self) -> str:
+        """Client and connection of the request being served, as the log records it.
+
+        Outside a request, this process.
+        """
+        caller = CALLER.get()
+        return f"{caller.client or 'mcp'}#{caller.connection}" if caller.connection else self._actor
 
     def workspace(self, argument: str | None) -> WorkspaceId:
         """The workspace that a write goes to: the argument, else this process's own."""

@@ -80,10 +80,22 @@ NodeKinds = Annotated[
 RelationKind = Annotated[
     RelationType, BeforeValidator(_one(RelationType)), _named(RelationType, "relation type")
 ]
+NodeRefs = Annotated[
+    tuple[str, ...],
+    WithJsonSchema(
+        {
+            "type": "string",
+            "description": "node id, 8+ characters of it, or a file's path; several: a,b",
+            KIND: "array",
+        }
+    ),
+]
 RelationKinds = Annotated[
     tuple[RelationType, ...],
     BeforeValidator(_each(RelationType)),
-    _listed("only these relation types"),
+    WithJsonSchema(
+        {"type": "string", "description": "relation types, a,b; default all", KIND: "array"}
+    ),
 ]
 StatusKind = Annotated[Status, BeforeValidator(_one(Status)), _named(Status, "status")]
 LayerKind = Annotated[Layer, BeforeValidator(_one(Layer)), _named(Layer, "vector layer")]

@@ -17,6 +17,7 @@ from cortex.tools.arguments import (
     NodeKind,
     NodeKinds,
     NodeRef,
+    NodeRefs,
     RelationKind,
     RelationKinds,
     StatusKind,
@@ -104,7 +105,7 @@ def added_answer(memory: Memory, added: Any) -> Answer:
 @tool(title="Get a memory", sets=("roo", "core"), writes=False)
 def graph_get_node(
     memory: Memory,
-    node_id: Annotated[Texts, "one id or several; a file's path"],
+    node_id: NodeRefs,
     depth: Annotated[int, Field(ge=0, le=10, description="hops around it")] = 2,
     limit: Limit = 50,
     cursor: Cursor | None = None,
@@ -203,7 +204,7 @@ def graph_add_relation(
 def graph_traverse(
     memory: Memory,
     start_id: NodeRef,
-    relation: Annotated[RelationKinds, "follow these types; default all"] = (),
+    relation: RelationKinds = (),
     depth: Depth = 3,
     direction: Literal["out", "in", "both"] = "out",
     limit: Annotated[int, Field(ge=1, le=1000)] = 50,
