@@ -17,15 +17,16 @@ SELECT (SELECT value FROM meta WHERE key = 'epoch'),
        (SELECT COALESCE(MAX(emb_seq), 0) FROM embeddings)
 """
 _LAST: Final = "SELECT seq, at FROM changes ORDER BY seq DESC LIMIT 1"
+# NOT INDEXED: grouping lures the planner onto changes_by_key, which reads the whole log.
 _TOUCHED: Final = """
 SELECT entity, key, MAX(seq)
-  FROM changes
+  FROM changes NOT INDEXED
  WHERE seq > :since AND seq <= :until AND entity IN ('node', 'relation')
  GROUP BY entity, key
  ORDER BY MAX(seq)
 """
 _TOUCHED_NODES: Final = """
-SELECT DISTINCT key FROM changes WHERE seq > :since AND entity = 'node' ORDER BY key
+SELECT DISTINCT key FROM changes NOT INDEXED WHERE seq > :since AND entity = 'node' ORDER BY key
 """
 _BEFORE: Final = """
 SELECT key, before

@@ -96,9 +96,10 @@ UPDATE index_state SET state = 'ready', leased_until = '', attempts = 0, problem
 """
 _RETRY_ALL: Final = "UPDATE index_state SET leased_until = '' WHERE state <> 'ready'"
 _COUNTS: Final = "SELECT state, COUNT(*) FROM index_state GROUP BY state"
+# The partial index answers a query that says its very condition, state <> 'ready'.
 _OPEN: Final = """
 SELECT COUNT(*) FROM index_state
- WHERE state = 'pending' AND (:workspace IS NULL OR workspace_id = :workspace)
+ WHERE state <> 'ready' AND state = 'pending' AND (:workspace IS NULL OR workspace_id = :workspace)
 """
 _OWING: Final = """
 SELECT COUNT(*) FROM index_state
@@ -111,7 +112,7 @@ SELECT EXISTS (
 """
 _FAILED: Final = """
 SELECT COUNT(*), MAX(problem) FROM index_state
- WHERE state = 'failed' AND (:workspace IS NULL OR workspace_id = :workspace)
+ WHERE state <> 'ready' AND state = 'failed' AND (:workspace IS NULL OR workspace_id = :workspace)
 """
 _NEXT_DUE: Final = "SELECT MIN(leased_until) FROM index_state WHERE state <> 'ready'"
 

@@ -118,10 +118,10 @@ SELECT rowkey, id, type, status, created_at
   FROM nodes WHERE workspace_id = :workspace ORDER BY rowkey
 """
 _BRIEF_BY_KEYS: Final = """
-SELECT rowkey, id, type, status, created_at
-  FROM nodes
- WHERE workspace_id = :workspace AND rowkey IN (SELECT value FROM json_each(:keys))
- ORDER BY rowkey
+SELECT n.rowkey, n.id, n.type, n.status, n.created_at
+  FROM json_each(:keys) AS wanted CROSS JOIN nodes AS n ON n.rowkey = wanted.value
+ WHERE n.workspace_id = :workspace
+ ORDER BY n.rowkey
 """
 _ALL: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
