@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from cortex import __version__
-from cortex.config import Settings, load_settings
-from cortex.domain.errors import BusyError, CortexError, InvalidError, UnavailableError
-
-if TYPE_CHECKING:
-    from cortex.memory import Memory
+from cortex.cli.options import AsJson, Home, Model, Workspace, exit_code, opened
+from cortex.config import load_settings
+from cortex.domain.errors import CortexError
 
 app = typer.Typer(
     name="cortex",
@@ -25,22 +22,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-Home = Annotated[
-    Path | None,
-    typer.Option("--home", help="Data folder. Default: CORTEX_HOME, else the user data folder."),
-]
-Workspace = Annotated[
-    str | None,
-    typer.Option(
-        "--workspace", "-w", help="Workspace. Default: CORTEX_WORKSPACE_ID, else this project."
-    ),
-]
-Model = Annotated[
-    str | None,
-    typer.Option("--model", help="Embedding model: a name, a folder, or 'offline'."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -158,31 +139,6 @@ def status(home: Home = None, workspace: Workspace = None, as_json: AsJson = Fal
 
     with opened(load_settings(home=home, workspace=workspace)) as memory:
         print_status(memory, as_json=as_json)
-
-
-@contextmanager
-def opened(settings: Settings) -> Iterator[Memory]:
-    """An open memory for one command, closed at its end."""
-    from cortex.memory import open_memory
-
-    memory = open_memory(settings, client="cli")
-    try:
-        yield memory
-    finally:
-        memory.close()
-
-
-def exit_code(error: CortexError) -> int:
-    """2 for what the caller must correct, 75 (try again) when busy, 69 for an outage, else 1."""
-    match error:
-        case InvalidError():
-            return 2
-        case BusyError():
-            return 75
-        case UnavailableError():
-            return 69
-        case _:
-            return 1
 
 
 def run(arguments: Sequence[str]) -> NoReturn:

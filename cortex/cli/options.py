@@ -1,0 +1,57 @@
+"""What the commands share: options, an open memory, exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cortex.config import Settings
+from cortex.domain.errors import BusyError, CortexError, InvalidError, UnavailableError
+
+if TYPE_CHECKING:
+    from cortex.memory import Memory
+
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="Data folder. Default: CORTEX_HOME, else the user data folder."),
+]
+Workspace = Annotated[
+    str | None,
+    typer.Option(
+        "--workspace", "-w", help="Workspace. Default: CORTEX_WORKSPACE_ID, else this project."
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", help="Embedding model: a name, a folder, or 'offline'."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Memory]:
+    """An open memory for one command, closed at its end."""
+    from cortex.memory import open_memory
+
+    memory = open_memory(settings, client="cli")
+    try:
+        yield memory
+    finally:
+        memory.close()
+
+
+def exit_code(error: CortexError) -> int:
+    """2 for what the caller must correct, 75 (try again) when busy, 69 for an outage, else 1."""
+    match error:
+        case InvalidError():
+            return 2
+        case BusyError():
+            return 75
+        case UnavailableError():
+            return 69
+        case _:
+            return 1
