@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint bench soak clean help
 
 help:
 	@echo "make demo   install into $(VENV), ingest real text, drive the server, show what memory does"
 	@echo "make test   install with the test extra, then lint, type check and run every test"
-	@echo "make bench  print the benchmark table"
+	@echo "make bench  print the benchmark tables"
+	@echo "make soak   thousands of random operations, every store compared after each"
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cortex needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -34,6 +35,10 @@ lint: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench
+
+# Random operations for some minutes, from a fresh seed; `make test` runs the short form.
+soak: $(VENV)/.installed-test
+	PARITY_EXAMPLES=2000 PARITY_STEPS=60 $(BIN)/python -m pytest tests/test_parity.py -k any_steps
 
 clean:
 	rm -rf $(VENV)

@@ -19,10 +19,10 @@ from cortex.server.wire import claim
 claim()
 print("a stray print at import time")  # noqa: T201 - what the test is about
 
+from cortex.domain.caller import CALLER  # noqa: E402
 from cortex.domain.errors import NotFoundError, UnavailableError  # noqa: E402 - after the claim
 from cortex.server.stdio import serve_stdio  # noqa: E402
 from cortex.tools.arguments import Data, Items, Limit, NodeRef, Text, Texts, Workspace  # noqa: E402
-from cortex.tools.caller import CALLER  # noqa: E402
 from cortex.tools.registry import Answer, select, tool  # noqa: E402
 from cortex.tools.resource import ResourceSpec  # noqa: E402
 
