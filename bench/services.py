@@ -18,6 +18,7 @@ import numpy as np
 
 from bench.generate import GeneratedIds, generate, sentence
 from bench.timing import COLUMNS, Figure, header, timed
+from cortex.cli.serving import calm_collector
 from cortex.config import load_settings
 from cortex.domain.taxonomy import RelationType
 from cortex.memory import Memory, open_memory
@@ -124,6 +125,7 @@ def main() -> None:
             f"{given.seed}; {header()}"
         )
         print(COLUMNS)
+        calm_collector()  # as the server does once it is open
         for figure in measure(memory, made, given.seed):
             print(figure.row, flush=True)
         memory.close()

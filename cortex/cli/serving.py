@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import NoReturn
 
 from cortex import __version__
@@ -11,6 +12,17 @@ from cortex.store.database import Database
 from cortex.tools.catalogue import INSTRUCTIONS, TOOLS
 from cortex.tools.registry import select
 from cortex.tools.resources import RESOURCES
+
+
+def calm_collector() -> None:
+    """Let the cyclic collector look at what is new, seldom.
+
+    A memory holds hundreds of thousands of long-lived objects and makes no cycles; by
+    default a full collection strikes in the middle of large answers (10 ms and more).
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
 
 
 def serve_memory(settings: Settings, tools: str) -> NoReturn:
@@ -27,6 +39,7 @@ def serve_memory(settings: Settings, tools: str) -> NoReturn:
 
         memory = open_memory(settings, client="mcp", database=database)
         memory.indexing.resume()
+        calm_collector()
         return memory
 
     serve_stdio(

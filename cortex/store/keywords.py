@@ -121,7 +121,7 @@ class Keywords:
         words = [f'"{token}"' for token in tokens]
         groups = (words[place : place + _GROUP] for place in range(0, len(words), _GROUP))
         expression = " OR ".join(f"({' AND '.join(group)})" for group in groups)
-        return self._run(expression, [workspace], limit, statuses=(Status.ACTIVE,), pool=-1)
+        return self._run(expression, [workspace], limit, statuses=(Status.ACTIVE,), pool=64)
 
     def search(
         self,

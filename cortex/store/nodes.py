@@ -25,7 +25,6 @@ _BY_KEYS: Final = """
 SELECT n.rowkey, n.id, n.type, n.workspace_id, n.parent_id, n.data, n.status, n.created_at,
        n.updated_at
   FROM json_each(:keys) AS wanted CROSS JOIN nodes AS n ON n.rowkey = wanted.value
- ORDER BY wanted.key
 """
 _BY_PREFIX: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
@@ -156,16 +155,17 @@ class BriefNode(NamedTuple):
 
 def node_of(row: Sequence[Any]) -> Node:
     """The value of a row whose columns are listed in the table's order."""
+    key, node_id, kind, workspace, parent, data, status, created, updated = row
     return Node(
-        key=row[0],
-        id=NodeId(row[1]),
-        type=_KINDS[row[2]],
-        workspace_id=WorkspaceId(row[3]),
-        parent_id=None if row[4] is None else NodeId(row[4]),
-        data=unpack(row[5]),
-        status=_STATES[row[6]],
-        created_at=Instant(row[7]),
-        updated_at=Instant(row[8]),
+        key,
+        node_id,
+        _KINDS[kind],
+        workspace,
+        parent,
+        unpack(data),
+        _STATES[status],
+        created,
+        updated,
     )
 
 
@@ -190,8 +190,9 @@ class Nodes:
         return self._list(_BY_IDS, ids=json.dumps(list(ids)))
 
     def by_keys(self, keys: Sequence[int]) -> list[Node]:
-        """Those that exist, in the order asked."""
-        return self._list(_BY_KEYS, keys=json.dumps(list(keys)))
+        """Those that exist, in the order asked (set here: SQLite would sort whole rows)."""
+        found = {node.key: node for node in self._list(_BY_KEYS, keys=json.dumps(list(keys)))}
+        return [found[key] for key in keys if key in found]
 
     def by_prefix(self, workspace: WorkspaceId, prefix: str, limit: int = 6) -> list[Node]:
         high = prefix[:-1] + chr(ord(prefix[-1]) + 1)

@@ -31,7 +31,6 @@ _BY_KEYS: Final = """
 SELECT r.rowkey, r.id, r.workspace_id, r.from_id, r.to_id, r.type, r.weight, r.data,
        r.created_at, r.updated_at
   FROM json_each(:keys) AS wanted CROSS JOIN relations AS r ON r.rowkey = wanted.value
- ORDER BY wanted.key
 """
 _WITHIN: Final = """
 SELECT r.rowkey, r.id, r.workspace_id, r.from_id, r.to_id, r.type, r.weight, r.data,
@@ -101,17 +100,18 @@ class BriefRelation(NamedTuple):
 
 def relation_of(row: Sequence[Any]) -> Relation:
     """The value of a row whose columns are listed in the table's order."""
+    key, relation_id, workspace, source, target, kind, weight, data, created, updated = row
     return Relation(
-        key=row[0],
-        id=RelationId(row[1]),
-        workspace_id=WorkspaceId(row[2]),
-        from_id=NodeId(row[3]),
-        to_id=NodeId(row[4]),
-        type=_KINDS[row[5]],
-        weight=row[6],
-        data=unpack(row[7]),
-        created_at=Instant(row[8]),
-        updated_at=Instant(row[9]),
+        key,
+        relation_id,
+        workspace,
+        source,
+        target,
+        _KINDS[kind],
+        weight,
+        unpack(data),
+        created,
+        updated,
     )
 
 
@@ -143,8 +143,10 @@ class Relations:
         return self._list(_IN, node=node, types=bound, limit=limit)
 
     def by_keys(self, keys: Sequence[int]) -> list[Relation]:
-        """Those that exist, in the order asked."""
-        return self._list(_BY_KEYS, keys=json.dumps(list(keys)))
+        """Those that exist, in the order asked (set here: SQLite would sort whole rows)."""
+        rows = self._list(_BY_KEYS, keys=json.dumps(list(keys)))
+        found = {relation.key: relation for relation in rows}
+        return [found[key] for key in keys if key in found]
 
     def within(self, ids: Sequence[NodeId], limit: int = NO_LIMIT) -> list[Relation]:
         """Relations whose both ends are among `ids`, by creation."""
