@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench soak clean help
+.PHONY: demo test lint bench soak hosts clean help
 
 help:
 	@echo "make demo   install into $(VENV), ingest real text, drive the server, show what memory does"
 	@echo "make test   install with the test extra, then lint, type check and run every test"
 	@echo "make bench  print the benchmark tables"
+	@echo "make hosts  install real hosts from npm into a scratch folder; which of them connect?"
 	@echo "make soak   thousands of random operations, every store compared after each"
 
 $(VENV)/.installed: pyproject.toml
@@ -39,6 +40,9 @@ bench: $(VENV)/.installed-test
 # Random operations for some minutes, from a fresh seed; `make test` runs the short form.
 soak: $(VENV)/.installed-test
 	PARITY_EXAMPLES=2000 PARITY_STEPS=60 $(BIN)/python -m pytest tests/test_parity.py -k any_steps
+
+hosts: $(VENV)/.installed
+	$(BIN)/python tests/hosts/run.py $(ARGS)
 
 clean:
 	rm -rf $(VENV)
