@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line.
 
-    `python -m cortex --workspace NAME` serves on stdio, as the concept writes it. A server
+    `python -m cortex --workspace NAME` serves on stdio, as the concept writes it. What is no
+    command is a question, and searched for. A server
     claims stdin and stdout before anything else is imported, so that no stray print of an
     import can reach the protocol.
     """
     arguments = sys.argv[1:]
-    bare = not arguments and not sys.stdin.isatty()
+    completing = "_CORTEX_COMPLETE" in os.environ  # a shell asks for what may be typed
+    bare = not arguments and not completing and not sys.stdin.isatty()
     if bare or (arguments and arguments[0].startswith("--") and not _is_global(arguments[0])):
         arguments = ["serve", *arguments]
     if arguments[:1] == ["serve"] and "--help" not in arguments:
         from cortex.server.wire import claim
 
         claim()
-    from cortex.cli.app import run
+    from cortex.cli.app import command_names, run
+    from cortex.cli.questions import with_search
 
-    run(arguments)
+    run(with_search(arguments, command_names()))
 
 
 def _is_global(option: str) -> bool:

@@ -90,33 +90,67 @@ def _revision(folder: Path, cache_dir: Path) -> str:
         ) from error
 
 
-def _cached(spec: ModelSpec, cache_dir: Path) -> Fingerprint:
-    """The fingerprint of a name that fastembed knows, as it lies in the cache."""
-    library = _fastembed()
-    from huggingface_hub import try_to_load_from_cache
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A model that fastembed knows. Weights lie in `file` and, for some, in files `beside` it;
+    `kind` is fastembed's class of it, which decides how its output is pooled."""
 
-    for kind in library.TextEmbedding.EMBEDDINGS_REGISTRY:
-        for model in kind._list_supported_models():
-            if model.model.lower() != spec.name.lower():
-                continue
-            file = model.sources.hf and try_to_load_from_cache(
-                model.sources.hf, model.model_file, cache_dir=str(cache_dir)
-            )
-            if not isinstance(file, str):
-                raise UnavailableError(
-                    f"model {model.model} is not in the cache {cache_dir}",
-                    "Valid: a model that was pulled, a folder with one, or offline",
-                    _SWITCH.format(name=model.model),
-                )
-            parts = Path(file).parts
-            revision = parts[parts.index("snapshots") + 1][:12]
-            # How a name's output is pooled is decided by fastembed's class of it.
-            return Fingerprint(model.model, revision, model.dim, kind.__name__, True)
+    name: str
+    repo: str
+    file: str
+    beside: tuple[str, ...]
+    dimension: int
+    gigabytes: float
+    description: str
+    kind: str
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Files without which it cannot be loaded."""
+        tokenizer = ("tokenizer.json", "tokenizer_config.json")
+        return (self.file, *self.beside, *tokenizer[: 2 if self.file.endswith(".onnx") else 1])
+
+
+def registered() -> list[Registered]:
+    """Every model that fastembed knows and the hub has, in fastembed's order."""
+    return [
+        Registered(
+            model.model, model.sources.hf, model.model_file, tuple(model.additional_files),
+            model.dim, model.size_in_GB, model.description, kind.__name__,
+        )
+        for kind in _fastembed().TextEmbedding.EMBEDDINGS_REGISTRY
+        for model in kind._list_supported_models()
+        if model.sources.hf
+    ]  # fmt: skip
+
+
+def find_registered(name: str) -> Registered:
+    """The model of that name, whatever its case; raises UnavailableError."""
+    for model in registered():
+        if model.name.lower() == name.lower():
+            return model
     raise UnavailableError(
-        f"model {spec.name!r} is unknown to fastembed",
+        f"model {name!r} is unknown to fastembed",
         "Valid: offline, a folder with model.onnx, or a name of fastembed's list",
         "Correct the name, or run `cortex reindex --model offline`",
     )
+
+
+def _cached(spec: ModelSpec, cache_dir: Path) -> Fingerprint:
+    """The fingerprint of a name that fastembed knows, as it lies in the cache."""
+    model = find_registered(spec.name)
+    from huggingface_hub import try_to_load_from_cache
+
+    file = try_to_load_from_cache(model.repo, model.file, cache_dir=str(cache_dir))
+    if not isinstance(file, str):
+        raise UnavailableError(
+            f"model {model.name} is not in the cache {cache_dir}",
+            "Valid: a model that was pulled, a folder with one, or offline",
+            _SWITCH.format(name=model.name),
+        )
+    parts = Path(file).parts
+    revision = parts[parts.index("snapshots") + 1][:12]
+    return Fingerprint(model.name, revision, model.dimension, model.kind, True)
 
 
 def load(spec: ModelSpec, cache_dir: Path, threads: int) -> Session:
