@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import graph_engine, services, start
+from bench import graph_engine, ingest, services, start
 
 
 def main() -> None:
@@ -13,6 +13,7 @@ def main() -> None:
         ("Start of the server", start),
         ("What an agent asks for, in the engine", services),
         ("The graph engine beside recursive CTEs", graph_engine),
+        ("The ingest of many files", ingest),
     ):
         print(f"\n## {title}\n", flush=True)
         bench.main()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import json
 import os
 import secrets
 from collections.abc import Mapping
@@ -14,18 +16,26 @@ from cortex.domain.instants import Clock, now
 from cortex.graph.graphs import Graphs
 from cortex.services.adding import Adding
 from cortex.services.engine import Engine
+from cortex.services.health import Checkup
 from cortex.services.history import History
+from cortex.services.impact import Impacts
+from cortex.services.importing import Importing
 from cortex.services.indexing import Indexing
 from cortex.services.ingest.writing import Ingest
+from cortex.services.inspecting import Inspecting
 from cortex.services.linking import Linking
 from cortex.services.mutation import Mutation
+from cortex.services.past import Past
 from cortex.services.reading import Reading
+from cortex.services.routes import Routing
 from cortex.services.search import Search
 from cortex.services.semantic import Semantic
 from cortex.services.timeline import Timeline
 from cortex.services.viewport import Viewport
+from cortex.services.workspaces import Workspaces
 from cortex.store.database import Database
-from cortex.store.meta import FINGERPRINT
+from cortex.store.meta import FINGERPRINT, UPGRADE_REPORT
+from cortex.store.upgrade import announce
 from cortex.vectors.embedder import Embedder
 
 
@@ -45,6 +55,13 @@ class Memory:
     semantic: Semantic
     history: History
     ingest: Ingest
+    importing: Importing
+    inspecting: Inspecting
+    workspaces: Workspaces
+    past: Past
+    checkup: Checkup
+    impacts: Impacts
+    routing: Routing
 
     @property
     def settings(self) -> Settings:
@@ -73,15 +90,17 @@ class Memory:
             failed, why = snapshot.outbox.failed(None)
             model = snapshot.meta.find(FINGERPRINT)
             generation = snapshot.generation()
+            upgrade = snapshot.meta.find(UPGRADE_REPORT)
         return {
             "file": str(database.path),
             "workspace": self.settings.workspace,
             "workspaces": places,
             "index": {state: counts.get(state, 0) for state in ("ready", "pending", "failed")},
             "index_problem": self.semantic_problem() or (why if failed else None),
-            "model": model,
+            "model": json.loads(model) if model else None,
             "generation": generation.seq,
             "epoch": generation.epoch,
+            "upgrade": None if upgrade is None else json.loads(upgrade),
         }
 
     def semantic_problem(self) -> str | None:
@@ -115,6 +134,8 @@ def open_memory(
     UnavailableError for a folder or file that cannot be used.
     """
     store = database or Database(settings.database, clock=clock, read_only=settings.read_only)
+    if store.upgraded is not None:
+        announce(store.upgraded)
     actor = f"{client}#{os.getpid()}-{secrets.token_hex(3)}"
     engine = Engine(settings, store, Graphs(settings.graph_budget), actor)
     history = History(engine)
@@ -134,4 +155,11 @@ def open_memory(
         semantic,
         history,
         Ingest(engine),
+        Importing(engine),
+        Inspecting(engine),
+        Workspaces(engine),
+        Past(engine),
+        Checkup(engine),
+        Impacts(engine),
+        Routing(engine),
     )

@@ -78,7 +78,30 @@ def test_every_type_relation_and_resource_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["serve", "demo", "ingest", "search", "open", "status", "reindex"]
+    "command",
+    [
+        "serve",
+        "demo",
+        "ingest",
+        "import",
+        "search",
+        "open",
+        "status",
+        "reindex",
+        "config",
+        "rules",
+        "show",
+        "edit",
+        "pin",
+        "archive",
+        "restore-node",
+        "delete",
+        "relate",
+        "history",
+        "timeline",
+        "workspace",
+        "models",
+    ],
 )
 def test_every_command_explains_itself(command: str, tmp_path: Path) -> None:
     done = run([sys.executable, "-m", "cortex", command, "--help"], tmp_path)

@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from cortex import __version__
+from cortex.cli.hosts import commands as host_commands
+from cortex.cli.importing import commands as import_commands
+from cortex.cli.models import commands as model_commands
 from cortex.cli.options import AsJson, Home, Model, Workspace, exit_code, opened
+from cortex.cli.past import commands as past_commands
+from cortex.cli.people import commands as people_commands
+from cortex.cli.rules import commands as rule_commands
+from cortex.cli.workspaces import commands as workspace_commands
 from cortex.config import load_settings
 from cortex.domain.errors import CortexError
 
@@ -87,13 +95,19 @@ def ingest(
     path: Annotated[Path, typer.Argument(help="File or folder: Markdown, text, Python.")],
     home: Home = None,
     workspace: Workspace = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say per file what would change; write nothing.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Then follow changes, a line a round, until Ctrl-C.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read a folder's documents and docstrings into memory; again, it updates what changed."""
-    from cortex.cli.looking import print_ingested
+    from cortex.cli.ingesting import run_ingest
 
     with opened(load_settings(home=home, workspace=workspace)) as memory:
-        print_ingested(memory, path, as_json=as_json)
+        run_ingest(memory, path, dry_run=dry_run, watch=watch, as_json=as_json)
 
 
 @app.command()
@@ -139,6 +153,22 @@ def status(home: Home = None, workspace: Workspace = None, as_json: AsJson = Fal
 
     with opened(load_settings(home=home, workspace=workspace)) as memory:
         print_status(memory, as_json=as_json)
+
+
+app.add_typer(host_commands)
+app.add_typer(import_commands)
+app.add_typer(rule_commands)
+app.add_typer(people_commands)
+app.add_typer(past_commands)
+app.add_typer(workspace_commands)
+app.add_typer(model_commands)
+
+
+def command_names() -> list[str]:
+    """The names that begin a command line."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)  # there is more than one command
+    return list(group.commands)
 
 
 def run(arguments: Sequence[str]) -> NoReturn:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -19,7 +18,8 @@ from cortex.tools.vector import graph_search
 if TYPE_CHECKING:
     from cortex.memory import Memory
 
-out = Console(highlight=False, soft_wrap=False)
+# Piped output has no width; 80 columns would cut paths and words.
+out = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160)
 err = Console(stderr=True, highlight=False)
 
 
@@ -28,14 +28,14 @@ def dump(value: Any) -> None:
     out.print_json(json.dumps(value, ensure_ascii=False), highlight=False)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Group | Table:
     """A plain table; the texts of memories are shown as they are, never as markup."""
-    made = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
+    made = Table(box=None, pad_edge=False)
     for name in columns:
         made.add_column(name, overflow="fold")
     for row in rows:
         made.add_row(*(Text(str(cell)) for cell in row))
-    return made
+    return Group(Text(title), made) if title else made
 
 
 def progress(what: str) -> Progress:
@@ -76,13 +76,15 @@ def print_search(
             f"{hit['score']:.2f}",
             hit["id"][:8],
             hit["type"],
-            hit["status"],
+            _state(hit),
             hit["workspace_id"],
             _summary(hit),
         )
         for hit in found["hits"]
     ]
-    out.print(table(f"{found['total']} hits", ("score", "id", "type", "status", "in", ""), rows))
+    count = found["total"]
+    title = f"{count} hit{'' if count == 1 else 's'}"
+    out.print(table(title, ("score", "id", "type", "status", "in", ""), rows))
     if found["files"]:
         out.print("\nread next")
         for place in found["files"]:
@@ -90,10 +92,25 @@ def print_search(
             # A path on one line, whatever the width: it is there to be clicked or copied.
             out.print(Text(f"{place['path']}{line}  {place['freshness']}"), soft_wrap=True)
     if explain:
-        ranks = [(hit["id"][:8], hit["scores"], hit["ranks"]) for hit in found["hits"]]
-        out.print(table("\nwhy", ("id", "scores", "ranks"), ranks))
-        if found["withheld"]:
-            out.print(Text(f"left out: {found['withheld']}"))
+        names = ("semantic", "keyword")
+        ranks = [
+            (hit["id"][:8], *(_standing(hit, name) for name in names)) for hit in found["hits"]
+        ]
+        out.print(table("\nwhy: rank (score)", ("id", *names), ranks))
+        for reason, left in found["withheld"].items():
+            out.print(Text(f"left out: {left} {reason}"))
+
+
+def _state(node: Mapping[str, Any]) -> str:
+    """Its status, and that its file is not as it was noted."""
+    return str(node["status"]) + (" unverified" if "unverified" in node else "")
+
+
+def _standing(hit: Mapping[str, Any], ranker: str) -> str:
+    """Where one ranker put a hit, and with what score; a dash where it did not."""
+    if ranker not in hit["ranks"]:
+        return "–"
+    return f"{hit['ranks'][ranker]} ({hit['scores'][ranker]:.2f})"
 
 
 def _summary(hit: Mapping[str, Any]) -> str:
@@ -116,7 +133,7 @@ def print_desktop(memory: Memory, *, as_json: bool) -> None:
         anchor = structured["anchor"]
         out.print(Text(f"last focus {anchor['node_id'][:8]} at {anchor['at'][:19]}"))
     if structured["hot"]:
-        rows = [(n["id"][:8], n["type"], n["status"], n["title"]) for n in structured["hot"]]
+        rows = [(n["id"][:8], n["type"], _state(n), n["title"]) for n in structured["hot"]]
         out.print(table("\nhot", ("id", "type", "status", "title"), rows))
     if structured["cold"]:
         cold = [(n["id"][:8], n["type"], n["title"]) for n in structured["cold"]]
@@ -136,12 +153,14 @@ def print_status(memory: Memory, *, as_json: bool) -> None:
     out.print(Text(f"file        {status['file']}"))
     out.print(Text(f"workspace   {status['workspace']}"))
     out.print(Text(f"generation  {status['generation']}"))
-    model = json.loads(status["model"]) if status["model"] else None
+    model = status["model"]
     name = f"{model['name']} ({model['dimension']})" if model else "none yet: no text is embedded"
     out.print(Text(f"model       {name}"))
     index = status["index"]
     line = f"{index['ready']} ready, {index['pending']} pending, {index['failed']} failed"
     out.print(Text(f"vectors     {line}"))
+    if status["upgrade"]:
+        out.print(Text(f"upgraded    {_upgrade_line(status['upgrade'])}"))
     if status["index_problem"]:
         err.print(Text(f"semantic search is out: {status['index_problem']}"), style="yellow")
     places = [
@@ -154,6 +173,11 @@ def print_status(memory: Memory, *, as_json: bool) -> None:
         out.print(table("", columns, places))
     else:
         out.print("No memories yet. `cortex ingest PATH` reads a folder.")
+
+
+def _upgrade_line(upgrade: Mapping[str, Any]) -> str:
+    repairs = ", ".join(f"{count} {kind}" for kind, count in upgrade["repairs"].items())
+    return f"{upgrade['at'][:19]} from {upgrade['backup']}; repaired: {repairs or 'nothing'}"
 
 
 def print_reindex(memory: Memory, model: str | None, *, as_json: bool) -> None:
@@ -177,33 +201,6 @@ def print_reindex(memory: Memory, model: str | None, *, as_json: bool) -> None:
         return
     out.print(Text(f"{done.nodes} nodes in the keyword index, {done.embedded} embedded anew"))
     out.print(Text(f"model: {done.model}" + (" (migrated)" if done.migrated else "")))
-
-
-def print_ingested(memory: Memory, path: Path, *, as_json: bool) -> None:
-    """Ingest behind a bar, wait for the vectors, then say what was done."""
-    with progress("reading") as bar:
-        task = bar.add_task("reading", total=None)
-        report = memory.ingest.ingest(
-            path, progress=lambda done, total: bar.update(task, completed=done, total=total)
-        )
-    left = wait_for_vectors(memory)
-    found = {**asdict(report), "pending": left}
-    if as_json:
-        dump(found)
-        return
-    out.print(
-        Text(
-            f"{report.files} files read, {report.unchanged} unchanged: {report.nodes} nodes added, "
-            f"{report.updated} updated, {report.gone} gone stale"
-        )
-    )
-    for reason, count in report.skipped.items():
-        out.print(Text(f"skipped: {count} {reason}"))
-    for name in ("unreadable", "problems"):
-        for line in found[name][:20]:
-            err.print(Text(f"{name}: {line}"), style="yellow")
-    if left:
-        err.print(f"{left} texts still wait for their vectors; cortex status says why")
 
 
 def wait_for_vectors(memory: Memory) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cortex.cli.completing import complete_node, complete_workspace
 from cortex.config import Settings
 from cortex.domain.errors import BusyError, CortexError, InvalidError, UnavailableError
 
@@ -22,13 +23,25 @@ Home = Annotated[
 Workspace = Annotated[
     str | None,
     typer.Option(
-        "--workspace", "-w", help="Workspace. Default: CORTEX_WORKSPACE_ID, else this project."
+        "--workspace",
+        "-w",
+        help="Workspace. Default: CORTEX_WORKSPACE_ID, else this project.",
+        autocompletion=complete_workspace,
     ),
 ]
 Model = Annotated[
     str | None,
     typer.Option("--model", help="Embedding model: a name, a folder, or 'offline'."),
 ]
+NodeRef = Annotated[
+    str,
+    typer.Argument(
+        metavar="NODE",
+        help="A node: its id, 8 or more characters of it, or a file's path.",
+        autocompletion=complete_node,
+    ),
+]
+Name = Annotated[str, typer.Argument(help="A workspace's name.", autocompletion=complete_workspace)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

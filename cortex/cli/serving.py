@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gc
+import logging
+import os
 from typing import NoReturn
 
 from cortex import __version__
+from cortex.cli.logs import set_up_logging
 from cortex.config import Settings
 from cortex.server.stdio import serve_stdio
 from cortex.store.database import Database
 from cortex.tools.catalogue import INSTRUCTIONS, TOOLS
 from cortex.tools.registry import select
 from cortex.tools.resources import RESOURCES
+
+logger = logging.getLogger(__name__)
 
 
 def calm_collector() -> None:
@@ -33,6 +38,16 @@ def serve_memory(settings: Settings, tools: str) -> NoReturn:
     """
     chosen = select(TOOLS, tools, settings.read_only)
     database = Database(settings.database, read_only=settings.read_only)
+    set_up_logging(settings.home)
+    logger.info(
+        "cortex %s starts: process %d, workspace %s, %s, %d tools%s",
+        __version__,
+        os.getpid(),
+        ascii(settings.workspace),
+        settings.database,
+        len(chosen),
+        ", read-only" if settings.read_only else "",
+    )
 
     def opened():  # type: ignore[no-untyped-def]  # its type would import the engine too early
         from cortex.memory import open_memory

@@ -106,6 +106,12 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
+def id_from(*parts: str) -> NodeId:
+    """An id that follows from the parts: 122 bits of their hash in the form of version 4."""
+    digest = hashlib.sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).digest()
+    return NodeId(str(uuid.UUID(bytes=digest[:16], version=4)))
+
+
 def is_id(text: str) -> bool:
     """Whether the text is a whole id in canonical form."""
     return _UUID.fullmatch(text) is not None

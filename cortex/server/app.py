@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import logging
+import time
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,6 +38,8 @@ from cortex.server.errors import resource_error, tool_error, unexpected
 from cortex.server.results import tool_result
 from cortex.tools.registry import ToolSpec
 from cortex.tools.resource import ResourceSpec, find
+
+logger = logging.getLogger(__name__)
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -93,26 +97,39 @@ class _Face(Generic[M]):
         self._on_listed = on_listed
         self._limiter = anyio.CapacityLimiter(THREADS)
         self._connection = uuid.uuid4().hex[:8]
+        self._client = ""
         self._listing = ListToolsResult(tools=[_as_tool(spec) for spec in tools])
 
     async def list_tools(
         self, ctx: Context, params: PaginatedRequestParams | None
     ) -> ListToolsResult:
+        self._meet(ctx)
         self._on_listed()
         return self._listing
 
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        self._meet(ctx)
         spec = self._tools.get(params.name)
+        began, outcome = time.perf_counter(), "cancelled"
         try:
             if spec is None:
                 raise self._unknown_tool(params.name)
-            return await self._in_thread(
+            result = await self._in_thread(
                 ctx, partial(_run, spec, await self._memory(), params.arguments or {})
             )
+            outcome = "ok"
+            return result
         except CortexError as error:
+            outcome = error.code
             return tool_error(error)
         except Exception as error:  # noqa: BLE001 - the edge: a bug in one tool is that call's error
+            outcome = "failed"
             return tool_error(unexpected(error, params.name))
+        finally:
+            # The name and the outcome alone: arguments and messages hold what is remembered.
+            name = spec.name if spec else "an unknown tool"
+            spent = (time.perf_counter() - began) * 1000
+            logger.info("call %s: %s, %.0f ms", name, outcome, spent)
 
     async def list_resources(
         self, ctx: Context, params: PaginatedRequestParams | None
@@ -165,6 +182,12 @@ class _Face(Generic[M]):
         return ReadResourceResult(
             contents=[TextResourceContents(uri=uri, mime_type=spec.mime_type, text=text)]
         )
+
+    def _meet(self, ctx: Context) -> None:
+        """Log who is connected, when it says so first."""
+        if not self._client and (name := _client(ctx)):
+            self._client = name
+            logger.info("client %s, connection %s", ascii(name), self._connection)
 
     async def _in_thread(self, ctx: Context, work: Callable[[], T]) -> T:
         """Run the work in a thread, so that the loop answers pings meanwhile.

@@ -56,7 +56,7 @@ def serve_stdio(
     belongs in `close` or `on_close`.
     """
     wire = claim()
-    logging.basicConfig(
+    logging.basicConfig(  # for a caller that has set up no log of its own
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
     opening = Opening(open_memory)
@@ -129,6 +129,7 @@ def _leave(code: int, opening: Opening[Any], on_close: Callable[[], None] | None
     except Exception:  # nothing is left but to say it and end
         logger.exception("closing failed")
         code = 1
+    logger.info("stopped, exit code %d", code)
     for stream in (sys.stdout, sys.stderr):
         # Either may be gone with the client that held it.
         with contextlib.suppress(OSError, ValueError, AttributeError):

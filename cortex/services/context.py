@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +13,7 @@ from cortex.store.database import Snapshot
 
 _PARENTS: Final = 4
 _BESIDE: Final = 5
-_FILES: Final = 3
+FILES: Final = 3
 _PLACES: Final = 20
 _SCANNED: Final = 60
 _FACTS: Final = frozenset(
@@ -36,17 +36,40 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Spot:
+    """A place as memory has it, before the disk was asked."""
+
+    file: Node
+    node: Node
+    line: int | None
+    end_line: int | None
+
+    def placed(self, state: Freshness) -> Place:
+        """The place, with the freshness of its file."""
+        return Place(
+            str(self.file.data.get("path") or ""),
+            self.line,
+            self.end_line,
+            state,
+            self.file.id,
+            self.node.id,
+            self.node.workspace_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What surrounds a node: its ancestors, nearest first, and facts and decisions beside it."""
 
     parents: tuple[Node, ...]
     facts: tuple[Node, ...]
     decisions: tuple[Node, ...]
-    files: tuple[Place, ...]
+    files: tuple[Place, ...] = ()
 
 
 def context_of(snapshot: Snapshot, node: Node) -> Context:
-    """One node's context, each part bounded; stale nodes are left out."""
+    """One node's context, each part bounded; stale nodes are left out. Its files come later:
+    the disk is asked once for all hits, after the transaction."""
     relations = [
         relation
         for relation in (
@@ -72,7 +95,6 @@ def context_of(snapshot: Snapshot, node: Node) -> Context:
         tuple(parents),
         tuple(other for other in current if other.type in _FACTS)[:_BESIDE],
         tuple(other for other in current if other.type is NodeType.DECISION)[:_BESIDE],
-        places_of(snapshot, [node])[:_FILES],
     )
 
 
@@ -89,29 +111,38 @@ def _parents(snapshot: Snapshot, node: Node) -> list[Node]:
     return parents
 
 
-def places_of(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Place, ...]:
+def spots_of(snapshot: Snapshot, nodes: Sequence[Node], limit: int = _PLACES) -> list[Spot]:
     """Where to read next: the files of these nodes, in their order, each spot once."""
-    places: dict[tuple[str, str, int | None], Place] = {}
-    states: dict[str, Freshness] = {}
+    spots: dict[tuple[str, str, int | None], Spot] = {}
     for node in nodes:
         for file, relation in _files_of(snapshot, node):
-            if file.id not in states:
-                states[file.id] = freshness(file)
             data = relation.data if relation else {}
             line, end = data.get("line"), data.get("end_line")
-            place = Place(
-                str(file.data.get("path") or ""),
+            spot = Spot(
+                file,
+                node,
                 line if isinstance(line, int) else None,
                 end if isinstance(end, int) else None,
-                states[file.id],
-                file.id,
-                node.id,
-                node.workspace_id,
             )
-            places.setdefault((place.workspace_id, place.path, place.line), place)
-        if len(places) >= _PLACES:
+            path = str(file.data.get("path") or "")
+            spots.setdefault((node.workspace_id, path, spot.line), spot)
+        if len(spots) >= limit:
             break
-    return tuple(places.values())[:_PLACES]
+    return list(spots.values())[:limit]
+
+
+def placed(lists: Iterable[Iterable[Spot]]) -> list[tuple[Place, ...]]:
+    """The same lists as places: each distinct file is asked for once, outside a transaction."""
+    kept = [list(spots) for spots in lists]
+    files = {spot.file.id: spot.file for spots in kept for spot in spots}
+    states = {key: freshness(file) for key, file in files.items()}
+    return [tuple(spot.placed(states[spot.file.id]) for spot in spots) for spots in kept]
+
+
+def places_of(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Place, ...]:
+    """Both in one, for a single node that a person looks at."""
+    [places] = placed([spots_of(snapshot, nodes)])
+    return places
 
 
 def _files_of(snapshot: Snapshot, node: Node) -> list[tuple[Node, Relation | None]]:

@@ -10,6 +10,7 @@ from cortex.domain.caller import CALLER
 from cortex.domain.instants import Instant
 from cortex.domain.values import WorkspaceId, workspace_name
 from cortex.graph.graphs import Graphs
+from cortex.services.drift import Drift
 from cortex.store.database import WRITE_WAIT, Database, Transaction
 
 
@@ -23,6 +24,7 @@ class Engine:
         self.settings = settings
         self.database = database
         self.graphs = graphs
+        self.drift = Drift(database)
         self._actor = actor
         self.after_write: Callable[[], None] = lambda: None
 

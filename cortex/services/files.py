@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -105,8 +106,9 @@ def _is_readable(path: Path, root: Path) -> bool:
 
     Whoever opens and closes SQLite's file drops the locks that this process holds on it.
     """
-    real = path.resolve()
-    return real.is_relative_to(root.resolve()) and not real.name.startswith(FILE_NAME)
+    real = os.path.realpath(path)  # unlike Path.resolve it ends at a circle of links
+    inside = os.path.join(os.path.realpath(root), "")
+    return real.startswith(inside) and not os.path.basename(real).startswith(FILE_NAME)
 
 
 def _sha256(path: Path) -> str:
@@ -114,37 +116,66 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+@lru_cache(maxsize=4096)
+def _remembered_sha256(path: Path, size: int, modified_ns: int) -> str:
+    """The hash of a file as it was at this size and time: read once in a process."""
+    return _sha256(path)
+
+
+def path_of(file: Node) -> Path | None:
+    """Where a fileref's file lies; None for one that names no path."""
+    root, path = file.data.get("root"), file.data.get("path")
+    if not isinstance(path, str) or not path:
+        return None
+    return Path(root if isinstance(root, str) else "/", path)
+
+
 def freshness(node: Node) -> Freshness:
-    """Compare a fileref with the disk: by size and time first, by hash where they differ."""
-    root, path = node.data.get("root"), node.data.get("path")
-    if not isinstance(path, str):
+    """Compare a fileref with the disk: by size and time; by hash where only the time differs.
+
+    Cost: one stat; reads the file once per size and time in a process.
+    """
+    path = path_of(node)
+    if path is None:
         return Freshness.UNREADABLE
-    base = Path(root) if isinstance(root, str) else Path("/")
-    absolute = base / path
     try:
-        if not _is_readable(absolute, base):
-            return Freshness.UNREADABLE
-        state = absolute.stat()
-        noted = node.data.get("hash")
-        if (state.st_size, state.st_mtime_ns) == (
-            node.data.get("size"),
-            node.data.get("modified_ns"),
-        ):
+        state = os.stat(path)
+        size, modified, noted = (node.data.get(name) for name in ("size", "modified_ns", "hash"))
+        if state.st_size == size and state.st_mtime_ns == modified:
             return Freshness.UNCHANGED
-        if not isinstance(noted, str) or state.st_size > _HASHED:
+        if state.st_size != size or not isinstance(noted, str) or state.st_size > _HASHED:
             return Freshness.CHANGED
-        return Freshness.UNCHANGED if _sha256(absolute) == noted else Freshness.CHANGED
-    except FileNotFoundError:
-        return _gone(absolute)
+        root = node.data.get("root")
+        if not _is_readable(path, Path(root if isinstance(root, str) else "/")):
+            return Freshness.UNREADABLE
+        present = _remembered_sha256(path, state.st_size, state.st_mtime_ns)
+        return Freshness.UNCHANGED if present == noted else Freshness.CHANGED
+    except (FileNotFoundError, NotADirectoryError):
+        return _absence(path)
     except OSError:
         return Freshness.UNREADABLE
 
 
-def _gone(path: Path) -> Freshness:
-    """Missing only when its folder can be read: an unreadable folder deletes nothing."""
+def is_gone(file: Node) -> bool:
+    """Whether nothing lies at a fileref's path any more, as a readable folder says."""
+    path = path_of(file)
+    if path is None:
+        return False
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return _absence(path) is Freshness.MISSING
+    except OSError:
+        return False
+    return False
+
+
+def _absence(path: Path) -> Freshness:
+    """Missing only when its nearest folder can be read: unreadable is not gone."""
+    effective = os.access in os.supports_effective_ids
     for folder in path.parents:
-        if folder.exists():
-            readable = os.access(folder, os.R_OK | os.X_OK)
+        if os.path.isdir(folder):
+            readable = os.access(folder, os.R_OK | os.X_OK, effective_ids=effective)
             return Freshness.MISSING if readable else Freshness.UNREADABLE
     return Freshness.UNREADABLE
 

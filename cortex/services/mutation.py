@@ -361,13 +361,8 @@ class Mutation:
             above = node.parent_id
             if children and above is None:
                 above = ensure_root(transaction, node.workspace_id)[0].id
-            leaving = transaction.relations.outgoing(node.id, (RelationType.CONTAINS,))
-            transaction.relations.delete([relation.key for relation in leaving])
-            for child in children:
-                if above is not None:
-                    transaction.relations.insert(
-                        node.workspace_id, above, child.id, RelationType.CONTAINS, transaction.at
-                    )
+            if children and above is not None:
+                transaction.places.adopt(node.id, above)
             # The deepest first: a child goes before the parent whose relations it holds.
             transaction.nodes.delete([each.key for each in reversed(goners)])
         return Deleted(

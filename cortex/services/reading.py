@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from cortex.domain.errors import InvalidError, NotFoundError
@@ -123,7 +123,7 @@ class Reading:
                 snapshot.generation().seq,
             )
         self._history.opened([node.id for node in starts])
-        return answer
+        return replace(answer, warnings=(*answer.warnings, *self._engine.drift.warnings(starts)))
 
     def traverse(
         self,

@@ -26,30 +26,34 @@ def resolve_node(
 
     A whole id is looked up everywhere; `strict` refuses one of another workspace, as a
     caller who named a workspace expects. A prefix of 8 characters or more and a path must
-    be unique in the workspace; the end of a path will do. Raises NotFoundError,
+    be unique in the workspace, or else in the file; the end of a path will do. Raises NotFoundError,
     AmbiguousError, InvalidError.
     """
     text = reference.strip()
     if not text:
         raise InvalidError("the node id is empty", "Valid: an id, a prefix of 8 or more", _FIND)
     lowered = text.lower()
+    # Upgraded files keep ids that are no UUID; elsewhere such an id gives way to a path here.
+    forms = dict.fromkeys((text, lowered, reference))
+    whole = next(filter(None, (snapshot.nodes.find(form) for form in forms)), None)
+    if whole is not None and (
+        whole.workspace_id == workspace or is_id(lowered) or len(text) < PREFIX
+    ):
+        return _of_workspace(whole, workspace, strict)
     if is_id(lowered):
-        node = snapshot.nodes.find(lowered)
-        if node is None:
-            raise NotFoundError(f"no node {text}", "", _FIND)
-        if strict and node.workspace_id != workspace:
-            raise NotFoundError(
-                f"node {text} is in workspace {node.workspace_id!r}, not in {workspace!r}",
-                "",
-                f"Pass workspace_id={node.workspace_id!r}",
-            )
-        return node
+        raise NotFoundError(f"no node {text}", "", _FIND)
     path = text.removeprefix("file://")
     found = (
         _by_prefix(snapshot, lowered, workspace)
         or snapshot.nodes.by_path(workspace, path)
         or snapshot.nodes.by_path_end(workspace, path)
+        or _by_foreign_prefix(snapshot, text, workspace)
     )
+    if not found and whole is not None:
+        return _of_workspace(whole, workspace, strict)
+    if not found and not strict and len(text) >= PREFIX and _HEX.fullmatch(lowered):
+        # A hit of another project is shown by its prefix: it must lead somewhere.
+        found = snapshot.nodes.by_prefix_anywhere(lowered)
     if len(found) > 1:
         raise AmbiguousError(
             f"{text!r} names {len(found)} nodes or more",
@@ -63,6 +67,21 @@ def resolve_node(
             _FIND,
         )
     return found[0]
+
+
+def _of_workspace(node: Node, workspace: WorkspaceId, strict: bool) -> Node:
+    if strict and node.workspace_id != workspace:
+        raise NotFoundError(
+            f"node {node.id} is in workspace {node.workspace_id!r}, not in {workspace!r}",
+            "",
+            f"Pass workspace_id={node.workspace_id!r}",
+        )
+    return node
+
+
+def _by_foreign_prefix(snapshot: Snapshot, text: str, workspace: WorkspaceId) -> list[Node]:
+    """By the start of an id that is no UUID."""
+    return snapshot.nodes.by_prefix(workspace, text) if len(text) >= PREFIX else []
 
 
 def _by_prefix(snapshot: Snapshot, text: str, workspace: WorkspaceId) -> list[Node]:

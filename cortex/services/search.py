@@ -8,7 +8,7 @@ answered by keywords, never by silence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from cortex.domain.errors import InvalidError, UnavailableError
@@ -22,10 +22,11 @@ from cortex.domain.taxonomy import (
     parse_kind,
 )
 from cortex.domain.values import Node, NodeId, WorkspaceId
-from cortex.services.context import Context, Place, context_of, places_of
+from cortex.services.context import FILES, Context, Place, Spot, context_of, placed, spots_of
 from cortex.services.engine import Engine
 from cortex.services.history import History
 from cortex.services.indexing import Indexing
+from cortex.services.mentions import knowledge_of, mentioned
 from cortex.services.ranking import convex, scaled
 from cortex.services.resolving import head_of
 from cortex.services.semantic import Semantic
@@ -35,6 +36,9 @@ from cortex.vectors.index import VectorFilter
 _POOL: Final = 100
 _LEAST_COSINE: Final = 0.15
 _WEIGHTS: Final = {"semantic": 0.5, "keyword": 0.5}
+# Where the question names a file, what is known of it comes before all else: the greatest
+# sum of the two rankers is a quarter of the file's share. Scores stay within [0, 1].
+_WEIGHTS_OF_FILE: Final = {"semantic": 0.1, "keyword": 0.1, "file": 0.8}
 _LONGEST: Final = 10_000
 
 
@@ -96,6 +100,7 @@ class _Candidates:
     semantic: dict[NodeId, float] = field(default_factory=dict)
     chunks: dict[NodeId, int] = field(default_factory=dict)
     keyword: dict[NodeId, float] = field(default_factory=dict)
+    file: dict[NodeId, float] = field(default_factory=dict)
     degraded: str | None = None
     pending: int = 0
 
@@ -151,18 +156,23 @@ class Search:
         return answer
 
     def graph_search(self, query: str, *, top_k: int = 10, workspace: str | None = None) -> Found:
-        """Meaning and keywords fused, then each hit's context, then the files to read."""
+        """Meaning and keywords fused, then each hit's context, then the files to read.
+
+        A path in the query, whole or its unique end, leads first to what is known of that file.
+        """
         scope = self._engine.scope(workspace)
         found = _Candidates()
         where = Where()
         self._ask_vectors(query, scope, where, max(_POOL, top_k), found)
         self._ask_keywords(query, scope, where, max(_POOL, top_k), found)
+        self._ask_files(query, scope, found)
         order = convex(
             {
                 "semantic": scaled(found.semantic),
                 "keyword": scaled(found.keyword, 0.0),
+                **({"file": found.file} if found.file else {}),
             },
-            _WEIGHTS,
+            _WEIGHTS_OF_FILE if found.file else _WEIGHTS,
         )
         answer = self._answer(order, found, scope, where, top_k, False, full=True)
         self._note(query, scope, answer)
@@ -238,6 +248,13 @@ class Search:
             )
         found.keyword = {hit.node_id: hit.score for hit in hits}
 
+    def _ask_files(self, query: str, scope: WorkspaceId | None, found: _Candidates) -> None:
+        """Fill in what is known of the files that the query names, at home."""
+        settings = self._engine.settings
+        with self._engine.database.read() as snapshot:
+            files = mentioned(snapshot, query, scope or settings.workspace, settings.project)
+            found.file = knowledge_of(snapshot, files)
+
     def _answer(
         self,
         order: Sequence[tuple[NodeId, float]],
@@ -260,6 +277,8 @@ class Search:
                 node = nodes.get(node_id)
                 if node is None or not where.admits(node) or (scope and node.workspace_id != scope):
                     continue
+                if node.type is NodeType.SESSION and NodeType.SESSION not in where.types:
+                    continue  # a workspace's root says no more than its name
                 hit = self._hit(snapshot, node, score, found, include_stale)
                 if hit is None:
                     withheld["stale"] = withheld.get("stale", 0) + 1
@@ -267,12 +286,14 @@ class Search:
                     hits[hit.node.id] = hit
             chosen = self._own_first(list(hits.values())[:top_k], scope)
             contexts: tuple[Context, ...] = ()
-            files: tuple[Place, ...] = ()
+            spots: list[list[Spot]] = []
             if full:
                 contexts = tuple(context_of(snapshot, hit.node) for hit in chosen)
-                files = places_of(snapshot, [hit.node for hit in chosen])
+                spots = [spots_of(snapshot, [hit.node], FILES) for hit in chosen]
+                spots.append(spots_of(snapshot, [hit.node for hit in chosen]))
             empty = not hits and not snapshot.outbox.any_ready(scope)
             generation = snapshot.generation().seq
+        *beside, files = placed(spots) if spots else [()]
         if len(hits) > top_k:
             withheld["below the cut"] = len(hits) - top_k
         return Found(
@@ -282,7 +303,7 @@ class Search:
             found.pending,
             withheld,
             generation,
-            contexts,
+            tuple(replace(each, files=near) for each, near in zip(contexts, beside, strict=True)),
             files,
             empty,
             _ranks(found),
@@ -299,7 +320,7 @@ class Search:
         """The hit of a node; for a stale one its head, or None when it has none."""
         scores = {
             name: round(ranking[node.id], 4)
-            for name, ranking in (("semantic", found.semantic), ("keyword", found.keyword))
+            for name, ranking in _rankings(found)
             if node.id in ranking
         }
         chunk = found.chunks.get(node.id, 0)
@@ -332,5 +353,11 @@ def _ranks(found: _Candidates) -> dict[str, dict[str, int]]:
                 sorted(scores.items(), key=lambda item: (-item[1], item[0])), 1
             )
         }
-        for name, scores in (("semantic", found.semantic), ("keyword", found.keyword))
+        for name, scores in _rankings(found)
     }
+
+
+def _rankings(found: _Candidates) -> list[tuple[str, dict[NodeId, float]]]:
+    """The rankers that were asked; `file` only where the query names one."""
+    rankings = [("semantic", found.semantic), ("keyword", found.keyword)]
+    return [*rankings, ("file", found.file)] if found.file else rankings

@@ -127,7 +127,8 @@ class Timeline:
             case "current":
                 return self._engine.actor
             case "last":
-                return snapshot.timeline.last_actor(place, self._engine.actor)
+                last = snapshot.timeline.last_other(place, self._engine.actor)
+                return None if last is None else last.actor
 
     def temporal_walk(
         self,

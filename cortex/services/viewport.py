@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cortex.domain.errors import BusyError, InvalidError
@@ -25,6 +25,7 @@ from cortex.store.database import Snapshot, Transaction
 from cortex.store.meta import LAST_GC
 from cortex.store.navigation import Anchor, Visit
 from cortex.store.nodes import LAST
+from cortex.store.timeline import LastActivity
 
 _FRONT: Final = 50
 _KEPT: Final = 12
@@ -51,11 +52,17 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
-    """One viewport. `cold` is one page; `cold_total` counts all cold nodes."""
+    """One viewport. `cold` is one page; `cold_total` counts all cold nodes.
+
+    `anchored` is the node where the agent stopped; `last_session` the newest activity of
+    another connection.
+    """
 
     session: Node
     created: bool
     anchor: Anchor | None
+    anchored: Node | None
+    last_session: LastActivity | None
     hot: tuple[HotNode, ...]
     cold: tuple[Node, ...]
     cold_total: int
@@ -118,6 +125,7 @@ class Viewport:
                     "",
                     "Write to it first: this memory is open for reading only",
                 )
+            anchor = snapshot.navigation.anchor(place)
             hot = self._hot(snapshot, place)
             counts = snapshot.nodes.counts(place)
             hidden = {node.node.id for node in hot} | {session.id}
@@ -127,7 +135,9 @@ class Viewport:
             desktop = Desktop(
                 session,
                 created,
-                snapshot.navigation.anchor(place),
+                anchor,
+                None if anchor is None else snapshot.nodes.find(anchor.node_id),
+                snapshot.timeline.last_other(place, self._engine.actor),
                 hot,
                 tuple(cold[:page]),
                 max(total, 0),
@@ -253,7 +263,8 @@ class Viewport:
                 snapshot.relations.degree(node.id),
                 snapshot.generation().seq,
             )
-        return Focused(around, action, restored, tuple(notes))
+        warnings = (*around.warnings, *self._engine.drift.warnings((node,)))
+        return Focused(replace(around, warnings=warnings), action, restored, tuple(notes))
 
     def _enter(self, node: Node, action: Action, last: Anchor | None, notes: list[str]) -> bool:
         """Note the focus and restore the node; True when it came from the archive."""

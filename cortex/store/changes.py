@@ -39,6 +39,27 @@ SELECT seq, at, tx, actor, workspace_id, entity, key, op, before
  WHERE tx = :tx
  ORDER BY seq
 """
+_OF_NODE: Final = """
+SELECT seq, at, actor, op, before FROM changes WHERE entity = 'node' AND key = :key ORDER BY seq
+"""
+# A look through the whole log: for a person who asks after a node that is gone.
+_GONE: Final = """
+SELECT DISTINCT key, json_extract(before, '$.id')
+  FROM changes
+ WHERE entity = 'node' AND op = 'delete'
+   AND substr(json_extract(before, '$.id'), 1, length(:prefix)) = :prefix
+ ORDER BY key LIMIT 6
+"""
+
+
+class LogRow(NamedTuple):
+    """One change of a node: the row as it was before, None for its insertion."""
+
+    seq: int
+    at: Instant
+    actor: str
+    op: str
+    before: dict[str, Any] | None
 
 
 class Touched(NamedTuple):
@@ -78,6 +99,17 @@ class Changes:
         """The row before its deletion, by key, for those of `keys` that were deleted."""
         rows = self._connection.execute(_BEFORE, {"entity": entity, "keys": json.dumps(keys)})
         return {key: json.loads(before) for key, before in rows}
+
+    def of_node(self, key: int) -> list[LogRow]:
+        """The changes of one node, oldest first."""
+        return [
+            LogRow(seq, Instant(at), actor, op, None if before is None else json.loads(before))
+            for seq, at, actor, op, before in self._connection.execute(_OF_NODE, {"key": key})
+        ]
+
+    def gone(self, prefix: str) -> list[tuple[int, str]]:
+        """Key and id of deleted nodes whose id begins so; at most 6."""
+        return self._connection.execute(_GONE, {"prefix": prefix}).fetchall()
 
     def of_transaction(self, tx: int) -> list[tuple[Any, ...]]:
         return self._connection.execute(_OF_TX, {"tx": tx}).fetchall()

@@ -14,10 +14,10 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from cortex.domain.errors import BusyError, ConflictError, CortexError, UnavailableError
 from cortex.domain.instants import Clock, Instant, now
@@ -26,19 +26,25 @@ from cortex.store.archiving import Archiving
 from cortex.store.changes import Changes
 from cortex.store.derive import derive
 from cortex.store.embeddings import Embeddings, Outbox
+from cortex.store.filerefs import Filerefs
+from cortex.store.health import HealthChecks
 from cortex.store.idempotency import Idempotency
 from cortex.store.keywords import TERMS_TABLE, Keywords
 from cortex.store.meta import EPOCH, LOG_FLOOR, Meta
 from cortex.store.navigation import Navigation
 from cortex.store.nodes import Nodes
+from cortex.store.past import PastRows
+from cortex.store.places import Places
 from cortex.store.relations import Relations
 from cortex.store.schema import APPLICATION_ID, MIGRATIONS
 from cortex.store.timeline import Timeline
+from cortex.store.upgrade import is_original, upgrade_original
 
 _BEGIN_WRITER: Final = "UPDATE writer SET at = :at, actor = :actor, tx = :tx WHERE one = 1"
 _END_WRITER: Final = "UPDATE writer SET at = NULL, actor = NULL, tx = NULL WHERE one = 1"
 _TABLE_NAMES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
 
+ORIGINAL: Final = -1
 WRITE_WAIT: Final = 10.0
 _READERS: Final = 16
 
@@ -49,6 +55,7 @@ class Snapshot:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.nodes = Nodes(connection)
         self.relations = Relations(connection)
+        self.filerefs = Filerefs(connection)
         self.navigation = Navigation(connection)
         self.changes = Changes(connection)
         self.embeddings = Embeddings(connection)
@@ -57,6 +64,9 @@ class Snapshot:
         self.meta = Meta(connection)
         self.archiving = Archiving(connection)
         self.timeline = Timeline(connection)
+        self.places = Places(connection)
+        self.past = PastRows(connection)
+        self.health = HealthChecks(connection)
 
     def generation(self) -> Generation:
         """What this transaction sees."""
@@ -89,6 +99,8 @@ class Database:
         self._lock = threading.Lock()
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue(_READERS)
         self._closed = False
+        self.upgraded: Mapping[str, Any] | None = None
+        """What was done to a file of the original schema, where this opening upgraded one."""
         with _translated(path):
             if read_only and not path.exists():
                 raise UnavailableError(
@@ -127,26 +139,33 @@ class Database:
         finally:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
+        if version == ORIGINAL and self._read_only:
+            raise UnavailableError(
+                f"{self.path} is a file of the original schema, not upgraded yet",
+                "",
+                "Open it once without --read-only: it is copied, then upgraded",
+            )
         if version == len(MIGRATIONS) or self._read_only:
             return
         _use_wal(writer)
+        # Old tables are renamed and dropped; no foreign key follows them. No-op in a transaction.
+        writer.execute("PRAGMA foreign_keys = OFF")
         writer.execute("BEGIN IMMEDIATE")
         try:
             # Another process may have migrated while this one waited for the lock.
             version = _identify(writer, self.path)
-            for number, statements in enumerate(MIGRATIONS[version:], version + 1):
-                for statement in statements:
-                    writer.execute(statement)
-                writer.execute(f"PRAGMA user_version = {number:d}")
-            if version == 0:
-                writer.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-                meta = Meta(writer)
-                meta.set(EPOCH, new_id())
-                meta.set(LOG_FLOOR, "0")
+            if version == ORIGINAL:
+                self.upgraded = upgrade_original(
+                    writer, self.path, self.clock(), lambda: _apply(writer, 0)
+                )
+            else:
+                _apply(writer, version)
             writer.execute("COMMIT")
         except BaseException:
-            writer.execute("ROLLBACK")
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
             raise
+        writer.execute("PRAGMA foreign_keys = ON")
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
@@ -249,7 +268,10 @@ def _busy() -> BusyError:
 
 
 def _identify(connection: sqlite3.Connection, path: Path) -> int:
-    """The schema version of the file; 0 for a new one. Refuses a foreign file."""
+    """The schema version of the file; 0 for a new one, ORIGINAL for one of the concept's own.
+
+    Refuses a foreign file.
+    """
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if application == APPLICATION_ID:
@@ -260,6 +282,8 @@ def _identify(connection: sqlite3.Connection, path: Path) -> int:
                 "Upgrade mcp-cortex",
             )
         return version
+    if application == 0 and is_original(connection):
+        return ORIGINAL
     tables = [name for (name,) in connection.execute(_TABLE_NAMES)]
     if application != 0 or tables:
         raise UnavailableError(
@@ -268,6 +292,19 @@ def _identify(connection: sqlite3.Connection, path: Path) -> int:
             "Point --home or CORTEX_HOME to another folder; the file was not touched",
         )
     return 0
+
+
+def _apply(writer: sqlite3.Connection, version: int) -> None:
+    """Run the migrations that the file has not had yet."""
+    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+        for statement in statements:
+            writer.execute(statement)
+        writer.execute(f"PRAGMA user_version = {number:d}")
+    if version == 0:
+        writer.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+        meta = Meta(writer)
+        meta.set(EPOCH, new_id())
+        meta.set(LOG_FLOOR, "0")
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

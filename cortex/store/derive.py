@@ -7,6 +7,8 @@ both, so that no writer can forget what it owes (invariants 1 and 2).
 
 from __future__ import annotations
 
+from typing import Final
+
 from cortex.domain.taxonomy import VECTORISED
 from cortex.domain.values import Node, text_hash
 from cortex.store.changes import Changes
@@ -14,6 +16,8 @@ from cortex.store.embeddings import Embeddings, Outbox
 from cortex.store.keywords import Keywords
 from cortex.store.meta import DERIVED_SEQ, Meta
 from cortex.store.nodes import Nodes
+
+_BATCH: Final = 1000
 
 
 def derive(
@@ -30,15 +34,17 @@ def derive(
     if last is None or last[0] <= since:
         return
     touched = changes.touched_nodes(since)
-    present = {node.key: node for node in nodes.by_keys(touched)}
-    for key in touched:
-        node = present.get(key)
-        if node is None:
-            keywords.drop(key)
-            outbox.forgive(key)
-        else:
-            keywords.put(node)
-            owe(outbox, embeddings, node)
+    for start in range(0, len(touched), _BATCH):  # an import touches more than memory holds
+        keys = touched[start : start + _BATCH]
+        present = {node.key: node for node in nodes.by_keys(keys)}
+        for key in keys:
+            node = present.get(key)
+            if node is None:
+                keywords.drop(key)
+                outbox.forgive(key)
+            else:
+                keywords.put(node)
+                owe(outbox, embeddings, node)
     meta.set(DERIVED_SEQ, str(last[0]))
 
 

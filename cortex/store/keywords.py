@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import NodeType, Status
 from cortex.domain.values import Node, NodeId, WorkspaceId
-from cortex.store.tokens import indexed, query_tokens
+from cortex.store.tokens import indexed, iter_tokens, query_tokens
 
 _DROP: Final = "DELETE FROM keywords WHERE rowid = :key"
 _PUT: Final = "INSERT INTO keywords(rowid, title, body) VALUES (:key, :title, :body)"
@@ -37,11 +37,23 @@ SELECT n.id, n.rowkey, k.score
    AND n.created_at >= :start AND n.created_at <= :stop
  ORDER BY k.score, n.id LIMIT :limit
 """
+# Unranked: scoring reads the whole list of every part, and "py" is in all of them.
+_PATHS: Final = """
+SELECT n.rowkey
+  FROM keywords AS k CROSS JOIN nodes AS n ON n.rowkey = k.rowid
+ WHERE keywords MATCH :query AND n.workspace_id = :workspace AND n.type = 'fileref'
+ ORDER BY k.rowid LIMIT :limit
+"""
 _POOL: Final = 4
 _SCORED: Final = 8_000
 _FEWEST: Final = 2
 _GROUP: Final = 3
 _GROUPED: Final = 6
+
+
+# Fields of `data` that are in the index already, or that nobody would ask for in words.
+_NOT_WORDS: Final = frozenset({"title", "text", "path", "root", "hash", "key"})
+_SHORT: Final = 200
 
 
 class KeywordHit(NamedTuple):
@@ -53,12 +65,15 @@ class KeywordHit(NamedTuple):
 
 
 def keyword_text(node: Node) -> tuple[str, str]:
-    """What of a node is found by keyword: its title and path, and its text, tags, labels."""
+    """What of a node is found by keyword: title and path; text, tags, short texts of its data."""
     data = node.data
     title = data.get("title")
     head = [title if isinstance(title, str) else "", str(data.get("path") or "")]
-    kind, label = data.get("kind"), data.get("label")
-    extra = (item for item in (kind, label) if isinstance(item, str))
+    extra = (
+        value
+        for name, value in data.items()
+        if isinstance(value, str) and name not in _NOT_WORDS and len(value) <= _SHORT
+    )
     body = [node.text, *node.tags, *extra]
     return "\n".join(filter(None, head)), "\n".join(filter(None, body))
 
@@ -122,6 +137,15 @@ class Keywords:
         groups = (words[place : place + _GROUP] for place in range(0, len(words), _GROUP))
         expression = " OR ".join(f"({' AND '.join(group)})" for group in groups)
         return self._run(expression, [workspace], limit, statuses=(Status.ACTIVE,), pool=64)
+
+    def paths(self, end: str, workspace: WorkspaceId, limit: int) -> list[int]:
+        """Keys of filerefs whose path has every part of this one: candidates for an end."""
+        parts = dict.fromkeys(token for token in iter_tokens(end) if token.isalnum())
+        if not parts:
+            return []
+        query = " AND ".join(f'"{part}"' for part in parts)
+        bound = {"query": query, "workspace": workspace, "limit": limit}
+        return [key for (key,) in self._connection.execute(_PATHS, bound)]
 
     def search(
         self,

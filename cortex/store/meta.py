@@ -16,6 +16,8 @@ LOG_FLOOR: Final = "log_floor"
 DERIVED_SEQ: Final = "derived_seq"
 FINGERPRINT: Final = "fingerprint"
 MODEL: Final = "model"
+UPGRADE_REPORT: Final = "upgrade_report"
+UPGRADE_LEFTOVERS: Final = "upgrade_leftovers"
 LAST_GC: Final = "last_gc:"
 
 

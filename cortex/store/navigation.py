@@ -16,6 +16,11 @@ _ADD: Final = """
 INSERT INTO navigation_history(workspace_id, node_id, action, context, created_at)
 VALUES (:workspace, :node, :action, :context, :at)
 """
+_HOLDS: Final = """
+SELECT EXISTS (
+    SELECT 1 FROM navigation_history
+     WHERE workspace_id = :workspace AND node_id = :node AND action = :action AND created_at = :at)
+"""
 _ACCESS: Final = """
 INSERT INTO accesses(node_key, count, last_at)
 SELECT rowkey, 1, :at FROM nodes WHERE id = :node
@@ -89,6 +94,16 @@ class Navigation:
                 "at": visit.at,
             },
         )
+
+    def holds(self, visit: Visit) -> bool:
+        """Whether this very visit is recorded."""
+        bound = {
+            "workspace": visit.workspace_id,
+            "node": visit.node_id,
+            "action": visit.action.value,
+            "at": visit.at,
+        }
+        return bool(self._connection.execute(_HOLDS, bound).fetchone()[0])
 
     def touch(self, nodes: Sequence[NodeId], at: Instant) -> None:
         """Count one access of each node (a fresh memory is read, not edited: invariant 7)."""

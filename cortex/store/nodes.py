@@ -32,19 +32,24 @@ SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, upda
  WHERE id >= :low AND id < :high AND workspace_id = :workspace
  ORDER BY id LIMIT :limit
 """
+_BY_PREFIX_ANYWHERE: Final = """
+SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
+  FROM nodes WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit
+"""
 _UNIQUE_PREFIXES: Final = """
 SELECT wanted.value, NOT EXISTS (
        SELECT 1 FROM nodes
-        WHERE id >= substr(wanted.value, 1, 8) AND id < substr(wanted.value, 1, 8) || '~'
+        WHERE id >= substr(wanted.value, 1, 8) AND id < substr(wanted.value, 1, 8) || char(1114111)
           AND id <> wanted.value)
   FROM json_each(:ids) AS wanted
 """
+# The plus: an order that an index offers would lure the planner away from nodes_by_path.
 _BY_PATH: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
   FROM nodes
  WHERE workspace_id = :workspace AND type = 'fileref'
    AND json_extract(data, '$.path') = :path
- ORDER BY created_at, id
+ ORDER BY +created_at, id
 """
 _BY_PATH_END: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
@@ -135,7 +140,7 @@ _SET_STATUS: Final = """
 UPDATE nodes SET status = :status, updated_at = COALESCE(:at, updated_at)
  WHERE rowkey IN (SELECT value FROM json_each(:keys)) AND status <> :status
 """
-_DELETE: Final = "DELETE FROM nodes WHERE rowkey IN (SELECT value FROM json_each(:keys))"
+_DELETE: Final = "DELETE FROM nodes WHERE rowkey = :key"
 
 _KINDS: Final = {kind.value: kind for kind in NodeType}
 _STATES: Final = {status.value: status for status in Status}
@@ -194,8 +199,13 @@ class Nodes:
         found = {node.key: node for node in self._list(_BY_KEYS, keys=json.dumps(list(keys)))}
         return [found[key] for key in keys if key in found]
 
+    def by_prefix_anywhere(self, prefix: str, limit: int = 6) -> list[Node]:
+        """Of any workspace."""
+        high = prefix + chr(0x10FFFF)
+        return self._list(_BY_PREFIX_ANYWHERE, low=prefix, high=high, limit=limit)
+
     def by_prefix(self, workspace: WorkspaceId, prefix: str, limit: int = 6) -> list[Node]:
-        high = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        high = prefix + chr(0x10FFFF)
         return self._list(_BY_PREFIX, low=prefix, high=high, workspace=workspace, limit=limit)
 
     def unique_prefixes(self, ids: Sequence[str]) -> dict[str, bool]:
@@ -339,6 +349,25 @@ class Nodes:
         key = cursor.lastrowid or 0
         return Node(key, node_id, kind, workspace, parent, dict(data), status, at, at)
 
+    def restore(self, node: Node) -> None:
+        """Write a node that another file holds, its times and status as they are there.
+
+        Its key is given anew; data of any size is kept.
+        """
+        self._connection.execute(
+            _INSERT,
+            {
+                "id": node.id,
+                "type": node.type.value,
+                "workspace_id": node.workspace_id,
+                "parent_id": node.parent_id,
+                "data": json.dumps(node.data, ensure_ascii=False, separators=(",", ":")),
+                "status": node.status.value,
+                "created_at": node.created_at,
+                "updated_at": node.updated_at,
+            },
+        )
+
     def set_data(self, key: int, data: Mapping[str, Any], at: Instant) -> None:
         self._connection.execute(_SET_DATA, {"key": key, "data": pack(data), "at": at})
 
@@ -354,4 +383,10 @@ class Nodes:
         return cursor.rowcount
 
     def delete(self, keys: Sequence[int]) -> int:
-        return self._connection.execute(_DELETE, {"keys": json.dumps(list(keys))}).rowcount
+        """One by one, in the order given; how many there were.
+
+        Children come before their parents: a session whose parent went first would be a
+        second root for a moment.
+        """
+        rows = self._connection.executemany(_DELETE, [{"key": key} for key in keys])
+        return rows.rowcount

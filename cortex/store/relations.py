@@ -73,10 +73,16 @@ SELECT r.rowkey, a.rowkey, b.rowkey, r.type, r.weight,
  WHERE r.workspace_id = :workspace
  ORDER BY r.rowkey
 """
+_HOLDS: Final = "SELECT EXISTS (SELECT 1 FROM relations WHERE id = :id)"
+_ALL: Final = """
+SELECT rowkey, id, workspace_id, from_id, to_id, type, weight, data, created_at, updated_at
+  FROM relations WHERE workspace_id = :workspace AND rowkey > :after ORDER BY rowkey LIMIT :limit
+"""
 _INSERT: Final = """
 INSERT INTO relations(
     id, workspace_id, from_id, to_id, type, weight, data, created_at, updated_at)
-VALUES (:id, :workspace_id, :from_id, :to_id, :type, :weight, :data, :at, :at)
+VALUES (
+    :id, :workspace_id, :from_id, :to_id, :type, :weight, :data, :created_at, :updated_at)
 """
 _REFRESH: Final = """
 UPDATE relations SET weight = :weight, data = :data, updated_at = :at WHERE rowkey = :key
@@ -200,12 +206,44 @@ class Relations:
                 "type": kind.value,
                 "weight": weight,
                 "data": pack(data or {}),
-                "at": at,
+                "created_at": at,
+                "updated_at": at,
             },
         )
         key = cursor.lastrowid or 0
         return Relation(
             key, relation_id, workspace, source, target, kind, weight, dict(data or {}), at, at
+        )
+
+    def holds(self, relation_id: str) -> bool:
+        """Whether some relation has this id."""
+        return bool(self._connection.execute(_HOLDS, {"id": relation_id}).fetchone()[0])
+
+    def iter_all(self, workspace: WorkspaceId, batch: int = 1000) -> Iterator[Relation]:
+        """Every relation of the workspace by rising key, `batch` rows at a time."""
+        after = 0
+        while True:
+            rows = self._list(_ALL, workspace=workspace, after=after, limit=batch)
+            yield from rows
+            if len(rows) < batch:
+                return
+            after = rows[-1].key
+
+    def restore(self, relation: Relation) -> None:
+        """Write a relation that another file holds, id and times as they are there."""
+        self._connection.execute(
+            _INSERT,
+            {
+                "id": relation.id,
+                "workspace_id": relation.workspace_id,
+                "from_id": relation.from_id,
+                "to_id": relation.to_id,
+                "type": relation.type.value,
+                "weight": relation.weight,
+                "data": json.dumps(relation.data, ensure_ascii=False, separators=(",", ":")),
+                "created_at": relation.created_at,
+                "updated_at": relation.updated_at,
+            },
         )
 
     def refresh(self, key: int, weight: float, data: Mapping[str, Any], at: Instant) -> None:

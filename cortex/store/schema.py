@@ -256,17 +256,19 @@ WHEN EXISTS (SELECT 1 FROM relations WHERE id = NEW.id)
   OR NEW.type = 'contains' AND EXISTS (
      SELECT 1 FROM relations WHERE to_id = NEW.to_id AND type = 'contains')
 BEGIN SELECT RAISE(ABORT, 'this relation exists, or the node has a parent'); END""",
-    # Invariant 2: relations go one by one, so that each is logged, foreign keys on or off.
+    # Invariant 2: relations go one by one, so that each is logged, foreign keys on or off;
+    # the incoming ones after the node, or a session below the root would lose its parent
+    # first, and be a second root for a moment.
     """
 CREATE TRIGGER nodes_leave BEFORE DELETE ON nodes BEGIN
     DELETE FROM relations WHERE from_id = OLD.id;
-    DELETE FROM relations WHERE to_id = OLD.id;
     UPDATE nodes SET parent_id = NULL WHERE parent_id = OLD.id;
 END""",
     f"""
 CREATE TRIGGER nodes_delete AFTER DELETE ON nodes BEGIN
     {_log("OLD", "node", "delete", _NODE_BEFORE)}
     {_TALLY_OLD}
+    DELETE FROM relations WHERE to_id = OLD.id;
     DELETE FROM embeddings WHERE node_key = OLD.rowkey;
     DELETE FROM index_state WHERE node_key = OLD.rowkey;
     DELETE FROM accesses WHERE node_key = OLD.rowkey;

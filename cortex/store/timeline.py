@@ -69,18 +69,22 @@ SELECT at, kind, id, title, status, actor, detail FROM (
 )
  ORDER BY at DESC, place DESC, tie DESC LIMIT :take OFFSET :skip
 """
-_LAST_ACTORS: Final = """
-SELECT actor, MAX(at) FROM (
-    SELECT actor, at FROM (
-        SELECT actor, at FROM changes WHERE workspace_id = :workspace
-         ORDER BY at DESC LIMIT 5000)
+# The inner scans stop at the first row of someone else, or after a bounded look back.
+_LAST_OTHER: Final = """
+SELECT actor, at FROM (
+    SELECT * FROM (
+        SELECT actor, at FROM (
+            SELECT actor, at FROM changes WHERE workspace_id = :workspace
+             ORDER BY at DESC LIMIT 5000)
+         WHERE actor <> :current LIMIT 1)
     UNION ALL
-    SELECT actor, at FROM (
-        SELECT json_extract(context, '$.actor') AS actor, created_at AS at
-          FROM navigation_history WHERE workspace_id = :workspace
-         ORDER BY created_at DESC LIMIT 1000))
- WHERE actor IS NOT NULL AND actor <> :current
- GROUP BY actor ORDER BY MAX(at) DESC, actor LIMIT 1
+    SELECT * FROM (
+        SELECT actor, at FROM (
+            SELECT json_extract(context, '$.actor') AS actor, created_at AS at
+              FROM navigation_history WHERE workspace_id = :workspace
+             ORDER BY created_at DESC LIMIT 1000)
+         WHERE actor <> :current LIMIT 1))
+ ORDER BY at DESC, actor LIMIT 1
 """
 
 
@@ -94,6 +98,13 @@ class EventRow(NamedTuple):
     status: str | None
     actor: str | None
     detail: str | None
+
+
+class LastActivity(NamedTuple):
+    """Who was last active, and when."""
+
+    actor: str
+    at: Instant
 
 
 class Timeline:
@@ -126,8 +137,8 @@ class Timeline:
         )
         return [EventRow(*row) for row in rows]
 
-    def last_actor(self, workspace: WorkspaceId, current: str) -> str | None:
-        """The actor of the newest activity that is not `current`."""
+    def last_other(self, workspace: WorkspaceId, current: str) -> LastActivity | None:
+        """The newest activity whose actor is not `current`."""
         bound = {"workspace": workspace, "current": current}
-        row = self._connection.execute(_LAST_ACTORS, bound).fetchone()
-        return None if row is None else str(row[0])
+        row = self._connection.execute(_LAST_OTHER, bound).fetchone()
+        return None if row is None else LastActivity(str(row[0]), Instant(row[1]))

@@ -8,10 +8,11 @@ from pydantic import Field
 
 from cortex.domain.values import shorten
 from cortex.tools.arguments import Cursor, Limit, NodeRef, Workspace
-from cortex.tools.paging import page_of
+from cortex.tools.paging import ids_on, page_of
 from cortex.tools.registry import Answer, tool
 from cortex.tools.render import (
     STRUCTURED,
+    UNVERIFIED,
     Names,
     brief_json,
     fitting,
@@ -43,20 +44,29 @@ def desktop_open(
     """Begin here each session: where you stopped (anchor), what matters now in full (hot), the
     other active memories by title (cold), and how many are archived."""
     desktop = memory.viewport.open(workspace_id, cursor=cursor)
-    structured = _desktop_json(desktop, max_chars)
-    shown = {item["id"] for item in structured["hot"]}
-    names = names_of(memory, [*shown, *(item["id"] for item in structured["cold"])])
+    names = names_of(memory, _ids_of(desktop))
+    structured = _desktop_json(desktop, max_chars, names)
     return Answer(_desktop_text(desktop, structured, names, max_chars), structured)
 
 
-def _desktop_json(desktop: Desktop, max_chars: int) -> dict[str, Any]:
+def _ids_of(desktop: Desktop) -> list[str]:
+    """Neighbours of hot nodes are left out: a title beside a node stands for no knowledge yet,
+    and asking for them would treble the cost."""
+    anchored = [desktop.anchored] if desktop.anchored else []
+    nodes = (*anchored, *(hot.node for hot in desktop.hot), *desktop.cold)
+    return list(dict.fromkeys(node.id for node in nodes))
+
+
+def _desktop_json(desktop: Desktop, max_chars: int, names: Names) -> dict[str, Any]:
     """The viewport within `max_chars` of compact JSON: hot first, then as many cold as fit."""
     archive = desktop.archive
     structured: dict[str, Any] = {
         "session_id": desktop.session.id,
         "workspace_id": desktop.session.workspace_id,
         "graph": "empty" if desktop.created else "loaded",
-        "anchor": desktop.anchor and {"node_id": desktop.anchor.node_id, "at": desktop.anchor.at},
+        "anchor": _anchor_json(desktop, names),
+        "last_session": desktop.last_session
+        and {"actor": desktop.last_session.actor, "at": desktop.last_session.at},
         "hot": [],
         "cold": [],
         "total": desktop.cold_total,
@@ -73,15 +83,12 @@ def _desktop_json(desktop: Desktop, max_chars: int) -> dict[str, Any]:
         "generation": desktop.generation,
     }
     room = max_chars - size(structured) - 120
-    hot = fitting([_hot_json(node) for node in desktop.hot], int(room * _HOT_SHARE))
+    hot = fitting([_hot_json(node, names) for node in desktop.hot], int(room * _HOT_SHARE))
     structured["hot"] = hot
     if len(hot) < len(desktop.hot):
         structured["notes"].append(f"{len(desktop.hot) - len(hot)} hot nodes did not fit")
     room = max_chars - size(structured) - 120
-    cold = [
-        {"id": node.id, "type": node.type.value, "title": shorten(node.title, 80)}
-        for node in desktop.cold
-    ]
+    cold = [{"type": node.type.value, **brief_json(node, 80, names)} for node in desktop.cold]
     structured["cold"] = fitting(cold, room)
     shown = len(structured["cold"])
     if shown < len(desktop.cold):
@@ -90,7 +97,15 @@ def _desktop_json(desktop: Desktop, max_chars: int) -> dict[str, Any]:
     return structured
 
 
-def _hot_json(hot: HotNode) -> dict[str, Any]:
+def _anchor_json(desktop: Desktop, names: Names) -> dict[str, Any] | None:
+    if desktop.anchor is None or desktop.anchored is None:
+        return None
+    node = desktop.anchored
+    named = {"type": node.type.value, **brief_json(node, names=names)}
+    return {"node_id": desktop.anchor.node_id, "at": desktop.anchor.at, **named}
+
+
+def _hot_json(hot: HotNode, names: Names) -> dict[str, Any]:
     node = hot.node
     text = node.text
     shown: dict[str, Any] = {
@@ -107,6 +122,8 @@ def _hot_json(hot: HotNode) -> dict[str, Any]:
     }
     if node.pinned:
         shown["pinned"] = True
+    if names.unverified(node.id):
+        shown["unverified"] = True
     return shown
 
 
@@ -117,8 +134,17 @@ def _desktop_text(
     lines = [f"session {desktop.session.id} · workspace {desktop.session.workspace_id}"]
     if desktop.created:
         lines.append("graph: empty. Write what you learn with graph_add_node.")
-    if desktop.anchor:
-        lines.append(f"anchor: {desktop.anchor.node_id} at {desktop.anchor.at[:19]}")
+    if desktop.anchor and desktop.anchored:
+        stopped = f"{mark(desktop.anchored, names)}{shorten(desktop.anchored.title, 80)}"
+        lines.append(
+            f"you stopped at {desktop.anchor.node_id} {desktop.anchored.type} {stopped} "
+            f"({desktop.anchor.at[:19]})"
+        )
+    if desktop.last_session:
+        lines.append(
+            f"last session: {desktop.last_session.actor} until {desktop.last_session.at[:19]}; "
+            "session_timeline session=last lists it"
+        )
     lines += [f"note: {note}" for note in structured["notes"]]
     for hot in desktop.hot:
         if hot.node.id in shown:
@@ -128,7 +154,9 @@ def _desktop_text(
                 for relation, other in hot.relations
             ]
     lines += [
-        f"cold: {names(item['id'])} {item['type']} {item['title']}" for item in structured["cold"]
+        f"cold: {names(item['id'])} {item['type']} "
+        f"{UNVERIFIED if 'unverified' in item else ''}{item['title']}"
+        for item in structured["cold"]
     ]
     tail = [f"{len(structured['cold'])} of {desktop.cold_total} cold nodes"]
     if structured["next_cursor"]:
@@ -156,8 +184,8 @@ def desktop_focus(
     done = memory.viewport.focus(node_id, limit=limit, workspace=workspace_id)
     found = done.around
     node = found.starts[0]
-    page = page_of(found.nodes, found.relations, found.starts, found.total, 0)
-    names = names_of(memory, [node.id, *(each.id for each in page.shown)])
+    names = names_of(memory, ids_on(found.nodes, found.starts, 0))
+    page = page_of(found.nodes, found.relations, found.starts, found.total, 0, names)
     warnings = [*found.warnings, *done.notes]
     lines = [f"{done.action.value}: {node_line(node, names, cut=0)}", f"id {node.id}"]
     lines += [f"warning: {warning}" for warning in warnings]
@@ -171,7 +199,7 @@ def desktop_focus(
     return Answer(
         "\n".join(part for part in parts if part) + "\n" + rest,
         {
-            "node": whole_json(node),
+            "node": whole_json(node, names),
             "nodes": page.nodes,
             "relations": [relation_json(relation) for relation in page.relations],
             "total": found.total,
@@ -198,7 +226,7 @@ def desktop_history(
     for entry in entries:
         visit, node = entry.visit, entry.node
         title = shorten(node.title, 80) if node else ("deleted" if visit.node_id else "")
-        label = f"{names(node.id)} {node.type} {mark(node)}{title}" if node else title
+        label = f"{names(node.id)} {node.type} {mark(node, names)}{title}" if node else title
         context = {k: v for k, v in visit.context.items() if k != "actor"}
         said = context.get("query") or ""
         lines.append(f"{visit.at[:19]} {visit.action.value} {label} {said}".rstrip())
@@ -207,7 +235,9 @@ def desktop_history(
                 "at": visit.at,
                 "action": visit.action.value,
                 "node_id": visit.node_id or None,
-                "node": {**brief_json(node), "type": node.type.value} if node else title,
+                "node": {**brief_json(node, names=names), "type": node.type.value}
+                if node
+                else title,
                 "context": context,
             }
         )

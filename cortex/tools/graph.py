@@ -113,15 +113,15 @@ def graph_get_node(
 ) -> Answer:
     """A node whole, with the nodes and relations around it, nearest first, and warnings when
     it is stale, superseded, archived, or its file changed."""
-    from cortex.tools.paging import page_of, read_offset
+    from cortex.tools.paging import ids_on, page_of, read_offset
 
     offset = read_offset(cursor)
     found = memory.reading.get(node_id, depth=depth, limit=offset + limit, workspace=workspace_id)
-    starts = [whole_json(node) for node in found.starts]
+    names = names_of(memory, ids_on(found.nodes, found.starts, offset))
+    starts = [whole_json(node, names) for node in found.starts]
     for shown in starts[1:]:
         shown["text"] = shown["text"][:1000]
-    page = page_of(found.nodes, found.relations, found.starts, found.total, offset)
-    names = names_of(memory, [node.id for node in (*found.starts, *page.shown)])
+    page = page_of(found.nodes, found.relations, found.starts, found.total, offset, names)
     lines: list[str] = []
     for node in found.starts:
         lines.append(node_line(node, names, cut=0))
@@ -215,7 +215,7 @@ def graph_traverse(
 ) -> Answer:
     """Nodes reached from one over relations of some types, by depth; `types` filters what is
     returned, not what is walked through."""
-    from cortex.tools.paging import page_of, read_offset
+    from cortex.tools.paging import ids_on, page_of, read_offset
 
     offset = read_offset(cursor)
     found = memory.reading.traverse(
@@ -228,8 +228,8 @@ def graph_traverse(
         derived=derived,
         workspace=workspace_id,
     )
-    page = page_of(found.nodes, found.relations, (found.start,), found.total, offset)
-    names = names_of(memory, [found.start.id, *(node.id for node in page.shown)])
+    names = names_of(memory, ids_on(found.nodes, (found.start,), offset))
+    page = page_of(found.nodes, found.relations, (found.start,), found.total, offset, names)
     lines = [f"from {node_line(found.start, names)}"]
     lines += [f"depth {depth_}: {node_line(node, names)}" for node, depth_ in page.pairs]
     lines += [relation_line(relation_, names) for relation_ in page.relations]
@@ -264,7 +264,7 @@ def graph_walk(
         lines.append(arrow + node_line(node, names))
         path.append(
             {
-                "node": node_json(node),
+                "node": node_json(node, names=names),
                 "relation": None if relation is None else relation_json(relation),
             }
         )

@@ -40,7 +40,7 @@ def passage(hit: Hit) -> str:
     return before + text[piece.start : piece.end].strip() + after
 
 
-def _hit_json(hit: Hit, explain: bool, found: Found) -> dict[str, Any]:
+def _hit_json(hit: Hit, explain: bool, found: Found, names: Names) -> dict[str, Any]:
     node = hit.node
     shown: dict[str, Any] = {
         "id": node.id,
@@ -53,6 +53,8 @@ def _hit_json(hit: Hit, explain: bool, found: Found) -> dict[str, Any]:
         "created_at": node.created_at,
         "tags": list(node.tags),
     }
+    if names.unverified(node.id):
+        shown["unverified"] = True
     if len(node.text) > _PASSAGE:
         shown["text_chars"] = len(node.text)
     for name in ("path", "kind", "label"):
@@ -70,8 +72,8 @@ def _hit_json(hit: Hit, explain: bool, found: Found) -> dict[str, Any]:
     return shown
 
 
-def _brief(nodes: Sequence[Node]) -> list[dict[str, str]]:
-    return [{"type": node.type.value, **brief_json(node)} for node in nodes]
+def _brief(nodes: Sequence[Node], names: Names) -> list[dict[str, Any]]:
+    return [{"type": node.type.value, **brief_json(node, names=names)} for node in nodes]
 
 
 def place_json(place: Place) -> dict[str, Any]:
@@ -93,22 +95,34 @@ def place_text(place: Place) -> str:
     return f"{place.path}{line}{mark}"
 
 
-def _context_json(hit: Hit, context: Context) -> dict[str, Any]:
+def _context_json(hit: Hit, context: Context, names: Names) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": hit.node.id,
-        "parents": _brief(context.parents),
-        "facts": _brief(context.facts),
-        "decisions": _brief(context.decisions),
+        "parents": _brief(context.parents, names),
+        "facts": _brief(context.facts, names),
+        "decisions": _brief(context.decisions, names),
         "files": [place_text(place) for place in context.files],
     }
     return shown
+
+
+def _ids_of(found: Found) -> list[str]:
+    beside = [
+        node
+        for context in found.contexts
+        for node in (*context.parents, *context.facts, *context.decisions)
+    ]
+    return list(dict.fromkeys(node.id for node in (*(hit.node for hit in found.hits), *beside)))
 
 
 def found_answer(
     memory: Memory, found: Found, *, full: bool = False, explain: bool = False
 ) -> Answer:
     """Hits, and for graph_search their context and the files to read."""
-    hits = fitting([_hit_json(hit, explain, found) for hit in found.hits], STRUCTURED * 6 // 10)
+    names = names_of(memory, _ids_of(found))
+    hits = fitting(
+        [_hit_json(hit, explain, found, names) for hit in found.hits], STRUCTURED * 6 // 10
+    )
     shown = found.hits[: len(hits)]
     structured: dict[str, Any] = {
         "hits": hits,
@@ -119,18 +133,18 @@ def found_answer(
         "empty": found.empty,
         "generation": found.generation,
     }
-    names = names_of(memory, [hit.node.id for hit in shown])
     lines = _head(found)
     if full:
         contexts = [
-            _context_json(hit, context) for hit, context in zip(shown, found.contexts, strict=False)
+            _context_json(hit, context, names)
+            for hit, context in zip(shown, found.contexts, strict=False)
         ]
         structured["context"] = fitting(contexts, STRUCTURED * 3 // 10)
         structured["files"] = fitting([place_json(p) for p in found.files], STRUCTURED // 10)
     for position, hit in enumerate(shown):
         lines.append(_hit_line(hit, names, memory.settings.workspace))
         if full:
-            lines += _context_lines(found.contexts[position])
+            lines += _context_lines(found.contexts[position], names)
     if full and found.files:
         lines.append("read next: " + ", ".join(place_text(place) for place in found.files[:8]))
     if explain:
@@ -170,17 +184,17 @@ def _hit_line(hit: Hit, names: Names, own: str) -> str:
     return line
 
 
-def _named(node: Node) -> str:
-    return mark(node) + shorten(node.title, 60)
+def _named(node: Node, names: Names) -> str:
+    return mark(node, names) + shorten(node.title, 60)
 
 
-def _context_lines(context: Context) -> list[str]:
+def _context_lines(context: Context, names: Names) -> list[str]:
     lines = []
     if context.parents:
-        lines.append("   in: " + " < ".join(_named(node) for node in context.parents))
+        lines.append("   in: " + " < ".join(_named(node, names) for node in context.parents))
     for name, nodes in (("facts", context.facts), ("decisions", context.decisions)):
         if nodes:
-            lines.append(f"   {name}: " + "; ".join(_named(node) for node in nodes))
+            lines.append(f"   {name}: " + "; ".join(_named(node, names) for node in nodes))
     if context.files:
         lines.append("   files: " + ", ".join(place_text(place) for place in context.files))
     return lines

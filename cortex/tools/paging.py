@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cortex.domain.errors import InvalidError
-from cortex.domain.values import Node, Relation
+from cortex.domain.values import Node, NodeId, Relation
 from cortex.tools.render import (
     STRUCTURED,
     TEXT,
@@ -21,6 +21,7 @@ from cortex.tools.render import (
 )
 
 _LINES: Final = TEXT - 400  # beside them stand the start node and the footer
+_MOST: Final = 120  # a node takes 200 characters of JSON, or 24 of a line, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,18 @@ def read_offset(cursor: str | None) -> int:
     return int(cursor)
 
 
+def ids_on(pairs: Sequence[tuple[Node, int]], starts: Sequence[Node], offset: int) -> list[NodeId]:
+    """The ids that a page can show: no more nodes fit it than these."""
+    return [*(node.id for node in starts), *(node.id for node, _ in pairs[offset:][:_MOST])]
+
+
 def page_of(
     pairs: Sequence[tuple[Node, int]],
     relations: Sequence[Relation],
     starts: Sequence[Node],
     total: int,
     offset: int,
+    names: Names,
 ) -> Page:
     """The nodes from `offset` on that fit both forms of the answer, with their relations.
 
@@ -71,21 +78,20 @@ def page_of(
     for relation in relations:
         if relation.from_id in place and relation.to_id in place:
             due.setdefault(max(place[relation.from_id], place[relation.to_id]), []).append(relation)
-    short = Names(dict.fromkeys(place, True))
     shown = fitting(due.get(-1, []) if offset == 0 else [], STRUCTURED, _size)
     cut = offset == 0 and len(shown) < len(due.get(-1, []))
     room = STRUCTURED - sum(_size(r) + 1 for r in shown)
-    lines = _LINES - sum(len(relation_line(r, short)) + 1 for r in shown)
+    lines = _LINES - sum(len(relation_line(r, names)) + 1 for r in shown)
     nodes: list[dict[str, Any]] = []
     for at, (node, depth) in enumerate(pairs[offset:], offset):
-        item = {**node_json(node), "depth": depth}
+        item = {**node_json(node, names=names), "depth": depth}
         own = due.get(at, [])
         if not nodes:
             fit = fitting(own, room - size(item), _size)
             cut, own = cut or len(fit) < len(own), fit
         room -= size(item) + 1 + sum(_size(r) + 1 for r in own)
-        lines -= len(f"depth {depth}: {node_line(node, short)}") + 1
-        lines -= sum(len(relation_line(r, short)) + 1 for r in own)
+        lines -= len(f"depth {depth}: {node_line(node, names)}") + 1
+        lines -= sum(len(relation_line(r, names)) + 1 for r in own)
         if nodes and (room < 0 or lines < 0):
             break
         nodes.append(item)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cortex.domain.taxonomy import Status
@@ -12,6 +12,7 @@ from cortex.domain.values import PREFIX, Node, Relation, shorten
 STRUCTURED: Final = 24_000
 TEXT: Final = 8_000
 WHOLE_TEXT: Final = 100_000
+UNVERIFIED: Final = "[unverified] "
 _CUT: Final = 200
 _COMMON: Final = frozenset({"title", "text", "tags", "path", "pinned"})
 
@@ -37,7 +38,34 @@ def fitting(items: Iterable[T], budget: int, measure: Callable[[T], int] = size)
     return kept
 
 
-def node_json(node: Node, *, cut: int = _CUT) -> dict[str, Any]:
+class Names:
+    """What an answer knows of the ids that it shows.
+
+    Called, it gives an id as text shows it: 8 characters where that is unique, else whole.
+    `unverified` are those whose file is not as it was noted.
+    """
+
+    def __init__(self, unique: Mapping[str, bool], unverified: Collection[str] = ()) -> None:
+        self._unique = unique
+        self._unverified = frozenset(unverified)
+
+    def __call__(self, node_id: str) -> str:
+        return node_id[:PREFIX] if self._unique.get(node_id, False) else node_id
+
+    def unverified(self, node_id: str) -> bool:
+        """Whether the node's mark belongs beside it, in text and in JSON."""
+        return node_id in self._unverified
+
+
+PLAIN: Final = Names({})
+
+
+def names_of(memory: Memory, ids: Sequence[str]) -> Names:
+    """Names and marks for these ids, as the memory and the disk are now."""
+    return Names(memory.reading.names(ids), memory.engine.drift.of(ids))
+
+
+def node_json(node: Node, *, cut: int = _CUT, names: Names = PLAIN) -> dict[str, Any]:
     """The fields that every node object has; `text` cut to `cut` characters."""
     text = node.text
     shown: dict[str, Any] = {
@@ -59,28 +87,33 @@ def node_json(node: Node, *, cut: int = _CUT) -> dict[str, Any]:
         shown["path"] = path
     if node.pinned:
         shown["pinned"] = True
+    if names.unverified(node.id):
+        shown["unverified"] = True
     for name in ("kind", "label"):
         if isinstance(node.data.get(name), str):
             shown[name] = node.data[name]
     return shown
 
 
-def mark(node: Node) -> str:
-    """What text puts before the title of a node that is not active: "[stale] "."""
-    return "" if node.status is Status.ACTIVE else f"[{node.status.value}] "
+def mark(node: Node, names: Names = PLAIN) -> str:
+    """What text puts before a title, as "[stale] ": not active, or its file changed."""
+    status = "" if node.status is Status.ACTIVE else f"[{node.status.value}] "
+    return status + (UNVERIFIED if names.unverified(node.id) else "")
 
 
-def brief_json(node: Node, cut: int = 80) -> dict[str, str]:
+def brief_json(node: Node, cut: int = 80, names: Names = PLAIN) -> dict[str, Any]:
     """A node named beside another one: id, title, status where it is not active."""
-    shown = {"id": node.id, "title": shorten(node.title, cut)}
+    shown: dict[str, Any] = {"id": node.id, "title": shorten(node.title, cut)}
     if node.status is not Status.ACTIVE:
         shown["status"] = node.status.value
+    if names.unverified(node.id):
+        shown["unverified"] = True
     return shown
 
 
-def whole_json(node: Node) -> dict[str, Any]:
+def whole_json(node: Node, names: Names = PLAIN) -> dict[str, Any]:
     """A node with its text whole (up to 100,000 characters) and its further data."""
-    shown = node_json(node, cut=WHOLE_TEXT)
+    shown = node_json(node, cut=WHOLE_TEXT, names=names)
     extra = {name: value for name, value in node.data.items() if name not in _COMMON}
     if extra:
         shown["data"] = extra
@@ -103,26 +136,11 @@ def relation_json(relation: Relation) -> dict[str, Any]:
     return shown
 
 
-class Names:
-    """Ids as text shows them: 8 characters where that is unique, else whole."""
-
-    def __init__(self, unique: Mapping[str, bool]) -> None:
-        self._unique = unique
-
-    def __call__(self, node_id: str) -> str:
-        return node_id[:PREFIX] if self._unique.get(node_id, False) else node_id
-
-
-def names_of(memory: Memory, ids: Sequence[str]) -> Names:
-    """Names for these ids, as unique as the memory is now."""
-    return Names(memory.reading.names(ids))
-
-
 def node_line(node: Node, names: Names, *, cut: int = 160) -> str:
-    """One line: id, type, title, status where it is not active, the start of the text."""
+    """One line: id, type, what there is to know of it, title, the start of the text."""
     parts = [names(node.id), node.type.value]
-    if node.status is not Status.ACTIVE:
-        parts.append(f"[{node.status.value}]")
+    if said := mark(node, names).rstrip():
+        parts.append(said)
     title = shorten(node.title, 100)
     parts.append(title)
     text = shorten(node.text, cut)

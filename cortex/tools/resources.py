@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cortex.tools.desktop import desktop_open
 from cortex.tools.graph import graph_get_node
-from cortex.tools.render import node_json, relation_json
+from cortex.tools.render import names_of, node_json, relation_json
 from cortex.tools.resource import ResourceSpec
 from cortex.tools.vector import graph_search
 
@@ -24,10 +24,11 @@ def _dump(value: Any) -> str:
 
 def _graph(memory: Memory, values: Mapping[str, str]) -> str:
     overview = memory.reading.overview(values["workspace_id"])
+    names = names_of(memory, [node.id for node in overview.nodes])
     return _dump(
         {
             "workspace_id": values["workspace_id"],
-            "nodes": [node_json(node, cut=80) for node in overview.nodes],
+            "nodes": [node_json(node, cut=80, names=names) for node in overview.nodes],
             "relations": [relation_json(relation) for relation in overview.relations],
             "total": overview.total,
             "relations_total": overview.relations_total,

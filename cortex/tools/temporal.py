@@ -18,6 +18,7 @@ from cortex.tools.registry import Answer, tool
 from cortex.tools.render import (
     STRUCTURED,
     TEXT,
+    UNVERIFIED,
     Names,
     fitting,
     joined,
@@ -58,8 +59,8 @@ def temporal_walk(
     )
     from cortex.services.viewport import encode_cursor
 
-    nodes = fitting([node_json(node) for node in found.nodes], STRUCTURED * 2 // 3)
     names = names_of(memory, [node.id for node in found.nodes])
+    nodes = fitting([node_json(node, names=names) for node in found.nodes], STRUCTURED * 2 // 3)
     lines = fitting(
         [f"{node.created_at[:19]} {node_line(node, names)}" for node in found.nodes],
         TEXT * 2 // 3,
@@ -110,7 +111,7 @@ def session_timeline(
         names = names_of(memory, [event.id for event in found.events if event.id])
         return (
             found,
-            fitting([_event_json(event) for event in found.events], STRUCTURED),
+            fitting([_event_json(event, names) for event in found.events], STRUCTURED),
             fitting([_event_line(event, names) for event in found.events], TEXT - 100, len),
         )
 
@@ -132,8 +133,8 @@ def session_timeline(
     )
 
 
-def _event_json(event: Event) -> dict[str, Any]:
-    return {
+def _event_json(event: Event, names: Names) -> dict[str, Any]:
+    shown: dict[str, Any] = {
         "at": event.at,
         "kind": event.kind,
         "id": event.id,
@@ -142,8 +143,10 @@ def _event_json(event: Event) -> dict[str, Any]:
         "detail": event.detail,
         "actor": event.actor,
     }
+    return {**shown, "unverified": True} if names.unverified(event.id) else shown
 
 
 def _event_line(event: Event, names: Names) -> str:
     status = f"[{event.status}] " if event.status not in (None, "active") else ""
+    status += UNVERIFIED if names.unverified(event.id) else ""
     return f"{event.at[:19]} {event.kind} {names(event.id)} {event.detail} {status}{event.title}"

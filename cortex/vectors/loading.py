@@ -213,6 +213,9 @@ def _fastembed() -> Any:
     """fastembed, imported on first use (0.4 s) and made silent."""
     # tokenizers would start a pool per core, and warn on stderr whenever we fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # onnxruntime's wheels keep a device id and an events file in the user's cache, and send
+    # them where they can. Only this variable, read at import, stops it; a memory tells no one.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import fastembed
         import onnxruntime  # type: ignore[import-untyped]  # the wheel carries no types

@@ -14,7 +14,7 @@ import os
 import stat
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Final
 
 from cortex.domain.errors import InvalidError, NotFoundError, TooLargeError, UnavailableError
+from cortex.services.ingest.ignoring import Rules, rules_for
 from cortex.services.ingest.pieces import SourceFile, SourceKind
 
 MAX_BYTES: Final = 1 << 20
@@ -49,16 +50,27 @@ class Reason(StrEnum):
     SITE_PACKAGES = "site-packages"
     LINK = "symbolic link"
     KIND = "other kind of file"
+    GITIGNORE = "ignored by .gitignore"
+    IGNORE = "ignored by .ignore"
+    CORTEXIGNORE = "ignored by .cortexignore"
     SIZE = "over 1 MiB"
     BINARY = "binary content"
     UNREADABLE = "unreadable"
 
 
-_FOLDERS: Final = MappingProxyType(
+GENERATED: Final = MappingProxyType(
     {
         "__pycache__": Reason.GENERATED,
         "node_modules": Reason.GENERATED,
         "site-packages": Reason.SITE_PACKAGES,
+    }
+)
+
+_IGNORED: Final = MappingProxyType(
+    {
+        ".gitignore": Reason.GITIGNORE,
+        ".ignore": Reason.IGNORE,
+        ".cortexignore": Reason.CORTEXIGNORE,
     }
 )
 
@@ -99,33 +111,33 @@ class Survey:
         return sum(file.size for file in self.found)
 
 
-def survey_sources(root: Path) -> Survey:
+def survey_sources(root: Path, only: Collection[Path] = ()) -> Survey:
     """Walk the root to its end before anything is parsed."""
     found: list[Found] = []
-    skipped: list[Skipped] = []
-    for met in iter_sources(root):
+    skipped: Counter[Reason] = Counter()
+    unreadable: list[Skipped] = []
+    for met in iter_sources(root, only):
         match met:
             case Found():
                 found.append(met)
             case Skipped():
-                skipped.append(met)
-    return Survey(
-        root=root,
-        found=tuple(found),
-        skipped=MappingProxyType(dict(Counter(met.reason for met in skipped))),
-        unreadable=tuple(met for met in skipped if met.reason is Reason.UNREADABLE),
-    )
+                skipped[met.reason] += 1
+                if met.reason is Reason.UNREADABLE:
+                    unreadable.append(met)
+    return Survey(root, tuple(found), MappingProxyType(dict(skipped)), tuple(unreadable))
 
 
-def iter_sources(root: Path) -> Iterator[Found | Skipped]:
+def iter_sources(root: Path, only: Collection[Path] = ()) -> Iterator[Found | Skipped]:
     """Everything below the root, depth first, each folder by name; or the one file.
 
+    With `only`, what lies at or below these absolute paths, as the whole walk would say.
     Raises NotFoundError when there is no such path, UnavailableError when the system
     will not say.
     """
     root = root.absolute()
     try:
         mode = root.stat().st_mode  # the root is followed when it is a link
+        rules = rules_for(root) if stat.S_ISDIR(mode) else None
     except (FileNotFoundError, NotADirectoryError):
         raise NotFoundError(
             f"path {str(root)!r} does not exist",
@@ -134,35 +146,63 @@ def iter_sources(root: Path) -> Iterator[Found | Skipped]:
         ) from None
     except OSError as error:
         raise _unavailable(root, error) from error
-    if not stat.S_ISDIR(mode):
+    if rules is None:
         yield _examine(root)
         return
-    pending = [root]
+    ways = {folder for path in only for folder in path.parents}
+    pending = [_Place(root, rules, whole=not only or root in only)]
     while pending:
-        path = pending.pop()
+        place = pending.pop()
         try:
-            mode = root.stat().st_mode if path is root else path.lstat().st_mode
-            if path is not root and (reason := _unfit(path, mode)):
-                yield Skipped(path, reason)
-            elif stat.S_ISDIR(mode):
-                pending.extend(path / name for name in sorted(os.listdir(path), reverse=True))
-            else:
-                yield _examine(path)
+            yield from _visit(place, root, pending, only, ways)
         except OSError as error:
-            yield Skipped(path, Reason.UNREADABLE, error.strerror or "")
+            yield Skipped(place.path, Reason.UNREADABLE, error.strerror or "")
 
 
-def _unfit(path: Path, mode: int) -> Reason | None:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A path still to visit; `whole` when all below it is asked for."""
+
+    path: Path
+    rules: Rules
+    whole: bool
+
+
+def _visit(
+    place: _Place, root: Path, pending: list[_Place], only: Collection[Path], ways: set[Path]
+) -> Iterator[Found | Skipped]:
+    path = place.path
+    mode = root.stat().st_mode if path is root else path.lstat().st_mode
+    if path is not root and (reason := _unfit(path, mode, place.rules)):
+        yield Skipped(path, reason)
+    elif stat.S_ISDIR(mode):
+        names = sorted(os.listdir(path), reverse=True)
+        # A folder whose own rules cannot be read is not read either: they may hide secrets.
+        rules = place.rules.within(path, names)
+        for name in names:
+            child = path / name
+            whole = place.whole or child in only
+            if whole or child in ways:
+                pending.append(_Place(child, rules, whole))
+    elif place.whole:
+        yield _examine(path)
+
+
+def _unfit(path: Path, mode: int, rules: Rules) -> Reason | None:
     """Why a path below the root is not even looked into."""
     if stat.S_ISLNK(mode):
         return Reason.LINK
-    if not stat.S_ISDIR(mode):
-        return None
-    if path.name.startswith("."):
+    folder = stat.S_ISDIR(mode)
+    if folder and path.name.startswith("."):
         return Reason.HIDDEN
-    if os.path.isfile(path / "pyvenv.cfg"):
+    if folder and os.path.isfile(path / "pyvenv.cfg"):
         return Reason.ENVIRONMENT
-    return _FOLDERS.get(path.name)
+    if folder and path.name in GENERATED:
+        return GENERATED[path.name]
+    if not folder and path.suffix.lower() not in SUFFIXES:
+        return Reason.KIND
+    hidden_by = rules.hides(path, folder=folder)
+    return _IGNORED[hidden_by] if hidden_by else None
 
 
 def _examine(path: Path) -> Found | Skipped:

@@ -1,38 +1,57 @@
 """Files into memory: each a fileref, its pieces nodes, again and again without doubles.
 
-A file is found by its path, a piece by its key within the file. An unchanged file is not
-even read; a changed one updates the nodes whose words changed; a piece that is gone turns
-stale, since nothing is deleted unasked (invariant 8). One transaction a file, which looks
-before it writes: two ingests of one folder end as one.
+A file is found by its path, or by its hash where it was renamed; a piece by its key within
+the file. An unchanged file is not even read; a changed one updates the nodes whose words
+changed; a piece that is gone turns stale, a file that is gone is noted as missing, since
+nothing is deleted unasked (invariant 8). One transaction a file, which looks before it
+writes: two ingests of one folder end as one, and a killed one goes on where it stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
 
-from cortex.domain.errors import CortexError
-from cortex.domain.taxonomy import FILE_RELATIONS, NodeType, RelationType, Status, file_relation
-from cortex.domain.values import Node, NodeId, Relation, WorkspaceId
+from cortex.domain.errors import CortexError, NotFoundError
+from cortex.domain.taxonomy import NodeType
+from cortex.domain.values import Node, NodeId, WorkspaceId
 from cortex.services.adding import insert_child
 from cortex.services.engine import Engine
 from cortex.services.files import canonical
+from cortex.services.ingest.absence import (
+    Homeless,
+    is_known,
+    iter_gone,
+    missing_change,
+    note_missing,
+)
+from cortex.services.ingest.filing import (
+    MISSING,
+    FileChange,
+    FileRead,
+    FileWriter,
+    change_of,
+    is_same,
+    known_file,
+)
 from cortex.services.ingest.parse import parse
-from cortex.services.ingest.pieces import Piece, SourceFile
-from cortex.services.ingest.sources import read_source, survey_sources
+from cortex.services.ingest.pieces import SourceFile
+from cortex.services.ingest.sources import Survey, read_source, survey_sources
 from cortex.services.linking import ensure_root
-from cortex.services.resolving import head_of
-from cortex.store.database import Snapshot, Transaction
 
-KEY: Final = "key"
 Progress = Callable[[int, int], None]
 
 
 @dataclass(slots=True)
 class Ingested:
-    """What an ingest did. `nodes` were added, `updated` changed, `gone` turned stale."""
+    """What an ingest did, or with `dry_run` would do.
+
+    Of pieces: `nodes` were added, `updated` changed, `gone` turned stale. Of files: `files`
+    were read, `renamed` found under a new path, `missing` noted as gone from the disk,
+    `returned` found again. `changes` names each file of a dry run.
+    """
 
     workspace_id: str
     root: str
@@ -44,6 +63,24 @@ class Ingested:
     skipped: dict[str, int] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    renamed: int = 0
+    missing: int = 0
+    returned: int = 0
+    dry_run: bool = False
+    stopped: bool = False
+    changes: list[FileChange] = field(default_factory=list)
+
+    def count(self, change: FileChange) -> None:
+        """Add one file's change."""
+        self.files += change.action != "missing"
+        self.nodes += change.added
+        self.updated += change.updated
+        self.gone += change.stale
+        self.renamed += change.action == "rename"
+        self.missing += change.action == "missing"
+        self.returned += change.action == "return"
+        if self.dry_run:
+            self.changes.append(change)
 
 
 class Ingest:
@@ -53,195 +90,164 @@ class Ingest:
         self._engine = engine
 
     def ingest(
-        self, path: Path, *, workspace: str | None = None, progress: Progress = lambda *_: None
+        self,
+        path: Path,
+        *,
+        workspace: str | None = None,
+        progress: Progress = lambda *_: None,
+        dry_run: bool = False,
+        only: Collection[Path] = (),
+        stopped: Callable[[], bool] = lambda: False,
     ) -> Ingested:
         """Read every Markdown, text and Python file below `path`, or the one file.
 
-        Raises NotFoundError when there is no such path. A file that cannot be read or
-        parsed is reported, and what memory holds of it stays.
+        `only` restricts it to what lies at or below these absolute paths; `stopped` is asked
+        before each file. Raises NotFoundError when there is no such path, and never was. A
+        file that cannot be read or parsed is reported, and what memory holds of it stays.
         """
-        place = self._engine.workspace(workspace)
-        survey = survey_sources(path)
-        base = survey.root.absolute()
-        folder = base if base.is_dir() else base.parent
-        # Inside the project a path is told from there, as agents name files; else whole.
-        project = self._engine.settings.project
-        inside = project is not None and folder.is_relative_to(project)
-        anchor = project if inside and project else folder
-        report = Ingested(place, str(base))
+        root = Path(os.path.normpath(path.absolute()))
+        run = _Run(self._engine, self._engine.workspace(workspace), root, dry_run)
+        try:
+            survey = survey_sources(root, only)
+        except NotFoundError:
+            if not run.knows_root():
+                raise
+            survey = Survey(root, (), {}, ())
+        report = run.report
         report.skipped = {str(reason): count for reason, count in survey.skipped.items()}
         report.unreadable = [str(each.path) for each in survey.unreadable]
         files = survey.paths
-        parent: NodeId | None = None
         for done, file in enumerate(files):
             progress(done, len(files))
-            stored = self._stored(file, project)
-            if self._is_unchanged(place, file, stored):
-                report.unchanged += 1
-                continue
-            try:
-                source, text = read_source(file, folder)
-            except CortexError as error:
-                report.unreadable.append(f"{file}: {error.message}")
-                continue
-            if parent is None:
-                parent = self._folder(place, folder, project)
-            self._write(place, parent, source, text, stored, anchor, report)
+            if stopped():
+                report.stopped = True
+                return report
+            run.take(file)
         progress(len(files), len(files))
+        run.note_missing(only)
         return report
 
-    def _stored(self, file: Path, project: Path | None) -> str:
-        return canonical(str(file), project)[0] if project else file.as_posix()
 
-    def _is_unchanged(self, place: WorkspaceId, file: Path, stored: str) -> bool:
+class _Run:
+    """One ingest of one root."""
+
+    def __init__(self, engine: Engine, place: WorkspaceId, root: Path, dry_run: bool) -> None:
+        self._engine = engine
+        self._place = place
+        self._root = root
+        self._folder = root if os.path.isdir(root) else root.parent
+        # Inside the project a path is told from there, as agents name files; else whole.
+        self._project = engine.settings.project
+        inside = self._project is not None and self._folder.is_relative_to(self._project)
+        self._anchor = self._project if inside and self._project else self._folder
+        self._homeless = Homeless(engine, place)
+        self._parent: NodeId | None = None
+        self.report = Ingested(place, str(root), dry_run=dry_run)
+
+    def knows_root(self) -> bool:
+        return is_known(self._engine, self._place, self._stored(self._root))
+
+    def take(self, file: Path) -> None:
+        """Read one file, unless nothing of it changed since."""
+        report = self.report
+        stored = self._stored(file)
         with self._engine.database.read() as snapshot:
-            known = snapshot.nodes.by_path(place, stored)
-        if not known or known[0].data.get("ingested") is not True:
-            return False
-        try:
-            state = file.stat()
-        except OSError:
-            return False  # reading it will say why
-        data = known[0].data
-        return (data.get("size"), data.get("modified_ns")) == (state.st_size, state.st_mtime_ns)
-
-    def _folder(self, place: WorkspaceId, folder: Path, project: Path | None) -> NodeId:
-        """The fileref of the ingested folder, which holds those of its files."""
-        stored = self._stored(folder, project)
-        with self._engine.write() as transaction:
-            known = transaction.nodes.by_path(place, stored)
-            if known:
-                return known[0].id
-            root, _ = ensure_root(transaction, place)
-            data = {"title": folder.name, "path": stored, "root": str(folder), "kind": "folder"}
-            return insert_child(transaction, NodeType.FILEREF, place, root, data).id
-
-    def _write(
-        self,
-        place: WorkspaceId,
-        parent: NodeId,
-        source: SourceFile,
-        text: str,
-        stored: str,
-        anchor: Path,
-        report: Ingested,
-    ) -> None:
-        with self._engine.database.read() as snapshot:
-            known = snapshot.nodes.by_path(place, stored)
-        if known and known[0].data.get("hash") == source.sha256 and "ingested" in known[0].data:
+            known = next(iter(snapshot.nodes.by_path(self._place, stored)), None)
+        if known is not None and _is_unchanged(known, file):
             report.unchanged += 1
             return
-        parsed = parse(source, text)
-        if parsed.problem:
-            report.problems.append(parsed.problem)
-            if known:
-                return  # what was known of it stands until it can be read again
+        try:
+            source, text = read_source(file, self._folder)
+        except CortexError as error:
+            report.unreadable.append(f"{file}: {error.message}")
+            return
+        if known is not None and is_same(known, source.sha256):
+            report.unchanged += 1
+            return
+        reading = self._reading(source, text, stored, known)
+        if reading is None:
+            return
+        change = self._would_write(reading) if report.dry_run else self._write(reading)
+        if change is None:
+            report.unchanged += 1
+        else:
+            report.count(change)
+
+    def note_missing(self, only: Collection[Path]) -> None:
+        """Note the ingested files that are gone from below the root."""
+        stored = [self._stored(path) for path in only or (self._root,)]
+        gone = iter_gone(self._engine, self._place, stored, self._root)
+        taken = {change.was for change in self.report.changes}
+        changes = (
+            (each for file in gone if (each := missing_change(file)).path not in taken)
+            if self.report.dry_run
+            else note_missing(self._engine, gone)
+        )
+        for change in changes:
+            self.report.count(change)
+
+    def _reading(
+        self, source: SourceFile, text: str, stored: str, known: Node | None
+    ) -> FileRead | None:
+        """What to write of the file; None when it cannot be parsed and was known before."""
         facts = {
             "path": stored,
-            "root": str(anchor),
+            "root": str(self._anchor),
             "file_type": source.language,
             "size": source.size,
             "modified_ns": source.modified_ns,
             "hash": source.sha256,
             "ingested": True,
         }
+        moved = self._homeless.take(source) if known is None else None
+        before = known or moved
+        if before is not None and "ingested" in before.data:
+            same = ("hash", "file_type")
+            if all(before.data.get(name) == facts[name] for name in same):
+                return FileRead(facts, None, moved)
+        parsed = parse(source, text)
+        if parsed.problem:
+            self.report.problems.append(parsed.problem)
+            if known is not None:
+                return None  # what was known of it stands until it can be read again
+        return FileRead(facts, parsed.pieces, moved)
+
+    def _would_write(self, reading: FileRead) -> FileChange:
+        with self._engine.database.read() as snapshot:
+            return change_of(snapshot, known_file(snapshot, self._place, reading), reading)
+
+    def _write(self, reading: FileRead) -> FileChange | None:
+        if self._parent is None:
+            self._parent = self._folder_node()
         with self._engine.write() as transaction:
-            _FileWriter(transaction, place, report).write(parent, facts, parsed.pieces)
-        report.files += 1
+            return FileWriter(transaction, self._place).write(self._parent, reading)
+
+    def _stored(self, file: Path) -> str:
+        return canonical(str(file), self._project)[0] if self._project else file.as_posix()
+
+    def _folder_node(self) -> NodeId:
+        """The fileref of the ingested folder, which holds those of its files."""
+        stored = self._stored(self._folder)
+        with self._engine.write() as transaction:
+            known = transaction.nodes.by_path(self._place, stored)
+            if known:
+                return known[0].id
+            root, _ = ensure_root(transaction, self._place)
+            data = {
+                "title": self._folder.name,
+                "path": stored,
+                "root": str(self._folder),
+                "kind": "folder",
+            }
+            return insert_child(transaction, NodeType.FILEREF, self._place, root, data).id
 
 
-class _FileWriter:
-    """One file's nodes within one transaction."""
-
-    def __init__(self, transaction: Transaction, place: WorkspaceId, report: Ingested) -> None:
-        self._transaction = transaction
-        self._place = place
-        self._report = report
-
-    def write(self, parent: NodeId, facts: Mapping[str, Any], pieces: Sequence[Piece]) -> None:
-        transaction = self._transaction
-        known = transaction.nodes.by_path(self._place, str(facts["path"]))
-        if known:
-            file = known[0]
-            if file.data.get("hash") == facts["hash"] and "ingested" in file.data:
-                return  # another ingest was here first
-            transaction.nodes.set_data(file.key, {**file.data, **facts}, transaction.at)
-        else:
-            above = transaction.nodes.find(parent)
-            assert above is not None
-            file = insert_child(transaction, NodeType.FILEREF, self._place, above, facts)
-        present = _pieces_of(transaction, file)
-        nodes: dict[str, Node] = {}
-        for piece in pieces:
-            above = nodes[piece.parent_key] if piece.parent_key else file
-            found = present.pop((piece.key, piece.type), None)
-            nodes[piece.key] = (
-                self._insert(file, above, piece)
-                if found is None
-                else self._update(found[0], found[1], above, piece)
-            )
-        self._retire([node for node, _ in present.values()])
-
-    def _insert(self, file: Node, above: Node, piece: Piece) -> Node:
-        transaction = self._transaction
-        node = insert_child(transaction, piece.type, self._place, above, _data(piece))
-        transaction.relations.insert(
-            self._place,
-            node.id,
-            file.id,
-            file_relation(piece.type),
-            transaction.at,
-            data=_lines(piece),
-        )
-        self._report.nodes += 1
-        return node
-
-    def _update(self, node: Node, link: Relation, above: Node, piece: Piece) -> Node:
-        transaction = self._transaction
-        data = {**node.data, **_data(piece)}
-        if data != node.data:
-            transaction.nodes.set_data(node.key, data, transaction.at)
-            self._report.updated += 1
-        if node.status is Status.STALE and head_of(transaction, node).id == node.id:
-            transaction.nodes.set_status([node.key], Status.ACTIVE, transaction.at)
-        if link.data != _lines(piece):
-            transaction.relations.refresh(link.key, link.weight, _lines(piece), transaction.at)
-        if node.parent_id != above.id:
-            self._move(node, above)
-        return node
-
-    def _move(self, node: Node, above: Node) -> None:
-        transaction = self._transaction
-        old = transaction.relations.incoming(node.id, (RelationType.CONTAINS,))
-        transaction.relations.delete([relation.key for relation in old])
-        transaction.relations.insert(
-            self._place, above.id, node.id, RelationType.CONTAINS, transaction.at
-        )
-
-    def _retire(self, nodes: Sequence[Node]) -> None:
-        going = [node.key for node in nodes if node.status is Status.ACTIVE]
-        if going:
-            self._transaction.nodes.set_status(going, Status.STALE, self._transaction.at)
-            self._report.gone += len(going)
-
-
-def _pieces_of(snapshot: Snapshot, file: Node) -> dict[tuple[str, NodeType], tuple[Node, Relation]]:
-    """The nodes that an earlier ingest made of this file, by key and type."""
-    links = snapshot.relations.incoming(file.id, FILE_RELATIONS)
-    nodes = {node.id: node for node in snapshot.nodes.by_ids([link.from_id for link in links])}
-    return {
-        (str(nodes[link.from_id].data[KEY]), nodes[link.from_id].type): (nodes[link.from_id], link)
-        for link in links
-        if KEY in nodes[link.from_id].data
-    }
-
-
-def _data(piece: Piece) -> dict[str, Any]:
-    data: dict[str, Any] = {"title": piece.title[:500], "text": piece.text, KEY: piece.key}
-    if piece.tags:
-        data["tags"] = list(piece.tags)
-    return {**data, **piece.data}
-
-
-def _lines(piece: Piece) -> dict[str, Any]:
-    return {"line": piece.line, "end_line": piece.end_line}
+def _is_unchanged(known: Node, file: Path) -> bool:
+    data = known.data
+    if data.get("ingested") is not True or MISSING in data:
+        return False
+    try:
+        state = file.stat()
+    except OSError:
+        return False  # reading it will say why
+    return (data.get("size"), data.get("modified_ns")) == (state.st_size, state.st_mtime_ns)
