@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import json
 import os
 import secrets
 from collections.abc import Mapping

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from cortex import __version__
+from cortex.cli.analysis import commands as analysis_commands
 from cortex.cli.hosts import commands as host_commands
 from cortex.cli.importing import commands as import_commands
 from cortex.cli.models import commands as model_commands
@@ -50,9 +51,9 @@ def serve(
         typer.Option(
             "--tools",
             envvar="CORTEX_TOOLS",
-            help="Tool sets or names, comma-separated: roo (17), core (9), all.",
+            help="Tool sets or names, comma-separated: roo (17), analytics (4), core (9), all.",
         ),
-    ] = "roo",
+    ] = "roo,analytics",
     read_only: Annotated[
         bool, typer.Option("--read-only", envvar="CORTEX_READ_ONLY", help="No writing tools.")
     ] = False,
@@ -161,6 +162,7 @@ app.add_typer(rule_commands)
 app.add_typer(people_commands)
 app.add_typer(past_commands)
 app.add_typer(workspace_commands)
+app.add_typer(analysis_commands)
 app.add_typer(model_commands)
 
 

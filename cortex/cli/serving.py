@@ -64,4 +64,5 @@ def serve_memory(settings: Settings, tools: str) -> NoReturn:
         name="cortex",
         version=__version__,
         instructions=INSTRUCTIONS,
+        absent=[spec.name for spec in TOOLS if spec not in chosen],
     )

@@ -7,7 +7,7 @@ import logging
 import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
@@ -58,13 +58,16 @@ def build_server(
     version: str,
     instructions: str | None = None,
     on_listed: Callable[[], None] | None = None,
+    absent: Collection[str] = (),
 ) -> Server[Any]:
     """A server of exactly these tools and resources.
+
+    `absent` names tools that exist and are left out here: a call of one is told so.
 
     `memory` is awaited by each call and each read, never by a list. `on_listed` is called
     when a client has asked for the tools. Raises ValueError for two of one name.
     """
-    face = _Face(tools, resources, memory, on_listed or (lambda: None))
+    face = _Face(tools, resources, memory, on_listed or (lambda: None), absent)
     return Server(
         name,
         version=version,
@@ -86,6 +89,7 @@ class _Face(Generic[M]):
         resources: Sequence[ResourceSpec[M]],
         memory: Callable[[], Awaitable[M]],
         on_listed: Callable[[], None],
+        absent: Collection[str],
     ) -> None:
         names = [spec.name for spec in tools] + [spec.uri_template for spec in resources]
         twice = [name for name, times in Counter(names).items() if times > 1]
@@ -95,6 +99,7 @@ class _Face(Generic[M]):
         self._resources = tuple(resources)
         self._memory = memory
         self._on_listed = on_listed
+        self._absent = frozenset(absent)
         self._limiter = anyio.CapacityLimiter(THREADS)
         self._connection = uuid.uuid4().hex[:8]
         self._client = ""
@@ -202,7 +207,8 @@ class _Face(Generic[M]):
     def _unknown_tool(self, name: str) -> NotFoundError:
         near = difflib.get_close_matches(name.lower(), self._tools, 3, 0.5)
         return NotFoundError(
-            f"There is no tool {shorten(clean(name), 60)!r}",
+            f"There is no tool {shorten(clean(name), 60)!r}"
+            + (" in this server, which was started without it" if name in self._absent else ""),
             "Valid: " + ("the names in tools/list" if near else ", ".join(self._tools)),
             f"Did you mean {' or '.join(near)}" if near else "Call one of these",
         )

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
 import anyio
@@ -44,6 +44,7 @@ def serve_stdio(
     version: str,
     instructions: str | None = None,
     on_close: Callable[[], None] | None = None,
+    absent: Collection[str] = (),
 ) -> NoReturn:
     """Serve until stdin ends, the client goes, or SIGTERM, SIGINT or SIGHUP; then exit with 0.
 
@@ -68,6 +69,7 @@ def serve_stdio(
         version=version,
         instructions=instructions,
         on_listed=opening.want,
+        absent=absent,
     )
     gc.freeze()  # what the SDK made lives as long as the process; do not scan it again and again
     code = 1

@@ -56,9 +56,11 @@ class Traversed:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """A chain: the start, then each step with the relation that led there."""
+    """A chain: the start, then each step with the relation that led there; `notes` name the
+    heads of what is superseded in it."""
 
     path: tuple[tuple[Relation | None, Node], ...]
+    notes: tuple[str, ...]
     generation: int
 
 
@@ -197,7 +199,11 @@ class Reading:
             )
             if not path or path[0][1].id != start.id:
                 path = ((None, start), *path)
-            answer = Walked(path, snapshot.generation().seq)
+            answer = Walked(
+                path,
+                warnings_of(snapshot, [node for _, node in path]),
+                snapshot.generation().seq,
+            )
         self._history.traversed(start, ["walk"], len(answer.path) - 1)
         return answer
 

@@ -26,8 +26,8 @@ def resolve_node(
 
     A whole id is looked up everywhere; `strict` refuses one of another workspace, as a
     caller who named a workspace expects. A prefix of 8 characters or more and a path must
-    be unique in the workspace, or else in the file; the end of a path will do. Raises NotFoundError,
-    AmbiguousError, InvalidError.
+    be unique in the workspace, or else in the file; the end of a path will do. Raises
+    NotFoundError, AmbiguousError, InvalidError.
     """
     text = reference.strip()
     if not text:

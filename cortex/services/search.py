@@ -90,6 +90,7 @@ class Found:
     contexts: tuple[Context, ...] = ()
     files: tuple[Place, ...] = ()
     empty: bool = False
+    notes: tuple[str, ...] = ()
     ranks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
@@ -103,6 +104,7 @@ class _Candidates:
     file: dict[NodeId, float] = field(default_factory=dict)
     degraded: str | None = None
     pending: int = 0
+    notes: list[str] = field(default_factory=list)
 
 
 class Search:
@@ -195,7 +197,11 @@ class Search:
         found: _Candidates,
     ) -> None:
         """Fill in the semantic ranking, or say why there is none."""
-        if not query.strip() or (where.types and not where.types & VECTORISED):
+        if not query.strip():
+            return
+        if where.types and not where.types & VECTORISED:
+            names = ", ".join(sorted(where.types))
+            found.notes.append(f"{names}: found by graph_search, by keyword; they have no vectors")
             return
         try:
             meaning = self._semantic.meaning()
@@ -306,6 +312,7 @@ class Search:
             tuple(replace(each, files=near) for each, near in zip(contexts, beside, strict=True)),
             files,
             empty,
+            tuple(found.notes),
             _ranks(found),
         )
 

@@ -54,7 +54,8 @@ class Archive:
 class Desktop:
     """One viewport. `cold` is one page; `cold_total` counts all cold nodes.
 
-    `anchored` is the node where the agent stopped; `last_session` the newest activity of
+    `anchored` is the node where the agent stopped, `head` what has superseded it since;
+    `last_session` the newest activity of
     another connection.
     """
 
@@ -62,6 +63,7 @@ class Desktop:
     created: bool
     anchor: Anchor | None
     anchored: Node | None
+    head: Node | None
     last_session: LastActivity | None
     hot: tuple[HotNode, ...]
     cold: tuple[Node, ...]
@@ -126,6 +128,7 @@ class Viewport:
                     "Write to it first: this memory is open for reading only",
                 )
             anchor = snapshot.navigation.anchor(place)
+            anchored = snapshot.nodes.find(anchor.node_id) if anchor else None
             hot = self._hot(snapshot, place)
             counts = snapshot.nodes.counts(place)
             hidden = {node.node.id for node in hot} | {session.id}
@@ -136,7 +139,8 @@ class Viewport:
                 session,
                 created,
                 anchor,
-                None if anchor is None else snapshot.nodes.find(anchor.node_id),
+                anchored,
+                _head(snapshot, anchored),
                 snapshot.timeline.last_other(place, self._engine.actor),
                 hot,
                 tuple(cold[:page]),
@@ -289,6 +293,14 @@ class Viewport:
             visits = snapshot.navigation.newest(place, limit)
             found = {node.id: node for node in snapshot.nodes.by_ids([v.node_id for v in visits])}
         return tuple(Entry(visit, found.get(visit.node_id)) for visit in visits)
+
+
+def _head(snapshot: Snapshot, node: Node | None) -> Node | None:
+    """What has superseded the node; None when nothing has."""
+    if node is None:
+        return None
+    head = head_of(snapshot, node)
+    return None if head.id == node.id else head
 
 
 def _restore(transaction: Transaction, node: Node) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from cortex.tools.analytics import graph_diff, graph_health, graph_impact, graph_path
 from cortex.tools.desktop import desktop_focus, desktop_history, desktop_open
 from cortex.tools.graph import (
     graph_add_node,
@@ -41,8 +42,12 @@ TOOLS: Final[tuple[ToolSpec[Memory], ...]] = (
     vector_store,
     temporal_walk,
     session_timeline,
+    graph_health,
+    graph_diff,
+    graph_impact,
+    graph_path,
 )
-DEFAULT_SETS: Final = "roo"
+DEFAULT_SETS: Final = "roo,analytics"
 
 INSTRUCTIONS: Final = (
     "Long-term memory of this project. Open the desktop first. Before you read files, search "

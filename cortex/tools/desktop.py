@@ -27,6 +27,7 @@ from cortex.tools.render import (
 )
 
 if TYPE_CHECKING:
+    from cortex.domain.values import Node, Relation
     from cortex.memory import Memory
     from cortex.services.viewport import Desktop, HotNode
 
@@ -101,8 +102,10 @@ def _anchor_json(desktop: Desktop, names: Names) -> dict[str, Any] | None:
     if desktop.anchor is None or desktop.anchored is None:
         return None
     node = desktop.anchored
-    named = {"type": node.type.value, **brief_json(node, names=names)}
-    return {"node_id": desktop.anchor.node_id, "at": desktop.anchor.at, **named}
+    shown = {"type": node.type.value, **brief_json(node, names=names)}
+    if desktop.head is not None:
+        shown["superseded_by"] = {"type": node.type.value, **brief_json(desktop.head, names=names)}
+    return {"node_id": desktop.anchor.node_id, "at": desktop.anchor.at, **shown}
 
 
 def _hot_json(hot: HotNode, names: Names) -> dict[str, Any]:
@@ -140,6 +143,9 @@ def _desktop_text(
             f"you stopped at {desktop.anchor.node_id} {desktop.anchored.type} {stopped} "
             f"({desktop.anchor.at[:19]})"
         )
+        if desktop.head:
+            title = shorten(desktop.head.title, 80)
+            lines.append(f"   it is superseded by {desktop.head.id} {title}")
     if desktop.last_session:
         lines.append(
             f"last session: {desktop.last_session.actor} until {desktop.last_session.at[:19]}; "
@@ -150,7 +156,7 @@ def _desktop_text(
         if hot.node.id in shown:
             lines.append("hot: " + node_line(hot.node, names, cut=_HOT_TEXT))
             lines += [
-                f"   {relation.type.value}: {mark(other)}{shorten(other.title, 60)}"
+                f"   {_toward(relation, hot.node)} {mark(other)}{shorten(other.title, 60)}"
                 for relation, other in hot.relations
             ]
     lines += [
@@ -170,6 +176,12 @@ def _desktop_text(
         )
     end = "; ".join(tail)
     return joined(lines, max_chars - len(end) - 1) + "\n" + end
+
+
+def _toward(relation: Relation, node: Node) -> str:
+    """A relation of the node, pointing as it is stored."""
+    name = relation.type.value
+    return f"-{name}->" if relation.from_id == node.id else f"<-{name}-"
 
 
 @tool(title="Focus on a memory", sets=("roo", "core"), writes=True, idempotent=True)
@@ -194,7 +206,7 @@ def desktop_focus(
     around = [f"depth {depth}: {node_line(each, names)}" for each, depth in page.pairs]
     around += [relation_line(relation, names) for relation in page.relations]
     parts = ["\n".join(lines), node.text[:40_000], joined(around)]
-    rest = f"{len(page.nodes)} of {found.total} nodes"
+    rest = f"{len(page.nodes)} of {found.total} nodes around it"
     rest += "; graph_get_node pages through the rest" if page.truncated else ""
     return Answer(
         "\n".join(part for part in parts if part) + "\n" + rest,

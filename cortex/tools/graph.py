@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from cortex.domain.values import shorten
 from cortex.tools.arguments import (
     Cursor,
     Data,
@@ -31,6 +33,7 @@ from cortex.tools.render import (
     STRUCTURED,
     TEXT,
     fitting,
+    further_data,
     joined,
     names_of,
     node_json,
@@ -41,6 +44,7 @@ from cortex.tools.render import (
 )
 
 if TYPE_CHECKING:
+    from cortex.domain.values import Node, Relation
     from cortex.memory import Memory
 
 DryRun = Annotated[Flag, "only say what would change"]
@@ -131,6 +135,9 @@ def graph_get_node(
             + (f" · tags {', '.join(node.tags)}" if node.tags else "")
             + (f" · path {node.data['path']}" if node.data.get("path") else "")
         )
+        extra = further_data(node)
+        if extra:
+            lines.append(f"data {shorten(json.dumps(extra, ensure_ascii=False), 400)}")
     lines += [f"warning: {warning}" for warning in found.warnings]
     if found.index is not None and found.index.state != "ready":
         problem = f": {found.index.problem}" if found.index.problem else ""
@@ -139,7 +146,7 @@ def graph_get_node(
     around += [relation_line(relation, names) for relation in page.relations]
     body = [node.text for node in found.starts if node.text]
     head = "\n".join(lines)
-    texts = "\n".join(text[: max(40_000 - len(head), 1000)] for text in body)
+    texts = "\n".join(_whole(text, max(40_000 - len(head), 1000)) for text in body)
     text = "\n".join(part for part in (head, texts, joined(around)) if part)
     structured: dict[str, Any] = {
         "node": starts[0],
@@ -157,6 +164,13 @@ def graph_get_node(
     if len(starts) > 1:
         structured["starts"] = starts
     return Answer(text + page.footer, structured)
+
+
+def _whole(text: str, room: int) -> str:
+    """The text, or as much as there is room for, saying so."""
+    if len(text) <= room:
+        return text
+    return f"{text[:room]}\n… cut at {room:,} of {len(text):,} characters; cortex://node/ID has all"
 
 
 @tool(title="Relate memories", sets=("roo", "core"), writes=True, idempotent=True)
@@ -260,8 +274,7 @@ def graph_walk(
     lines = []
     path: list[dict[str, Any]] = []
     for relation, node in found.path:
-        arrow = "" if relation is None else f"-{relation.type.value}-> "
-        lines.append(arrow + node_line(node, names))
+        lines.append(_step(relation, node) + node_line(node, names))
         path.append(
             {
                 "node": node_json(node, names=names),
@@ -269,14 +282,24 @@ def graph_walk(
             }
         )
     path = fitting(path, STRUCTURED)
+    lines += [f"note: {note}" for note in found.notes]
     return Answer(
         joined(lines, TEXT),
         {
             "path": path,
+            "notes": list(found.notes),
             "truncated": len(path) < len(found.path),
             "generation": found.generation,
         },
     )
+
+
+def _step(relation: Relation | None, node: Node) -> str:
+    """The relation that led to a node of the chain, pointing as it is stored."""
+    if relation is None:
+        return ""
+    name = relation.type.value
+    return f"-{name}-> " if relation.to_id == node.id else f"<-{name}- "
 
 
 @tool(title="Split a task", sets=("roo",), writes=True)

@@ -85,14 +85,16 @@ def place_json(place: Place) -> dict[str, Any]:
         "freshness": place.freshness.value,
         "file_id": place.file_id,
         "node_id": place.node_id,
+        "workspace_id": place.workspace_id,
     }
 
 
-def place_text(place: Place) -> str:
-    """path:line, with its freshness where the file changed."""
+def place_text(place: Place, own: str = "") -> str:
+    """path:line, with its freshness where the file changed, and its workspace if not `own`."""
     line = f":{place.line}" if place.line else ""
     mark = "" if place.freshness.value == "unchanged" else f" [{place.freshness.value}]"
-    return f"{place.path}{line}{mark}"
+    foreign = f" [in {place.workspace_id}]" if own and place.workspace_id != own else ""
+    return f"{place.path}{line}{mark}{foreign}"
 
 
 def _context_json(hit: Hit, context: Context, names: Names) -> dict[str, Any]:
@@ -131,6 +133,7 @@ def found_answer(
         "degraded": found.degraded,
         "pending": found.pending,
         "empty": found.empty,
+        "notes": list(found.notes),
         "generation": found.generation,
     }
     lines = _head(found)
@@ -146,7 +149,10 @@ def found_answer(
         if full:
             lines += _context_lines(found.contexts[position], names)
     if full and found.files:
-        lines.append("read next: " + ", ".join(place_text(place) for place in found.files[:8]))
+        lines.append(
+            "read next: "
+            + ", ".join(place_text(place, memory.settings.workspace) for place in found.files[:8])
+        )
     if explain:
         structured["withheld"] = dict(found.withheld)
         lines += [f"left out: {count} {why}" for why, count in found.withheld.items()]
@@ -155,7 +161,7 @@ def found_answer(
 
 
 def _head(found: Found) -> list[str]:
-    lines = []
+    lines = [f"note: {note}" for note in found.notes]
     if found.degraded:
         lines.append(f"degraded: {found.degraded}")
     if found.pending:

@@ -98,7 +98,7 @@ def page_of(
         shown += own
     reached = offset + len(nodes)
     more = reached < total
-    footer = f"\n{len(nodes)} of {total} nodes"
+    footer = f"\n{len(nodes)} of {total} nodes around it"
     if more:
         footer += f"; next: cursor={reached}" if nodes else "; raise limit"
     return Page(

@@ -111,10 +111,15 @@ def brief_json(node: Node, cut: int = 80, names: Names = PLAIN) -> dict[str, Any
     return shown
 
 
+def further_data(node: Node) -> dict[str, Any]:
+    """What its data holds beside the common fields."""
+    return {name: value for name, value in node.data.items() if name not in _COMMON}
+
+
 def whole_json(node: Node, names: Names = PLAIN) -> dict[str, Any]:
     """A node with its text whole (up to 100,000 characters) and its further data."""
     shown = node_json(node, cut=WHOLE_TEXT, names=names)
-    extra = {name: value for name, value in node.data.items() if name not in _COMMON}
+    extra = further_data(node)
     if extra:
         shown["data"] = extra
     return shown
