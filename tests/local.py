@@ -19,6 +19,12 @@ def ask(memory: Memory, name: str, **arguments: Any) -> dict[str, Any]:
     return dict(tool.call(memory, arguments).structured)
 
 
+def told(memory: Memory, name: str, **arguments: Any) -> str:
+    """The text of the same."""
+    tool = next(each for each in TOOLS if each.name == name)
+    return tool.call(memory, arguments).text
+
+
 def start_cortex(home: Path, *arguments: str, **env: str) -> subprocess.Popen[str]:
     """`cortex …` as a person would run it on this data folder."""
     return subprocess.Popen(
