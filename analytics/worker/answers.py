@@ -1,0 +1,39 @@
+"""Which function answers which query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from analytics import queries as q
+from analytics.queries import Query
+from analytics.worker.activity import activity_by_type, buckets, churn
+from analytics.worker.events import events
+from analytics.worker.idleness import idle, idle_times
+from analytics.worker.mirror import View
+from analytics.worker.order import chronological, counts, lineage
+
+
+def answer_rows(view: View, query: Query[Any]) -> Iterable[tuple[Any, ...]]:
+    """The rows of the query's answer."""
+    match query:
+        case q.Events():
+            return events(view, query)
+        case q.Chronological():
+            return chronological(view, query)
+        case q.Buckets():
+            return buckets(view, query)
+        case q.ActivityByType():
+            return activity_by_type(view, query)
+        case q.Churn():
+            return churn(view, query)
+        case q.Lineage():
+            return lineage(view, query)
+        case q.Idle():
+            return idle(view, query)
+        case q.IdleTimes():
+            return idle_times(view, query)
+        case q.Counts():
+            return counts(view, query)
+        case _:
+            raise TypeError(f"no answer for {type(query).__name__}")
