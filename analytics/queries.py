@@ -100,6 +100,28 @@ class CountRow(NamedTuple):
     total: int
 
 
+class RankRow(NamedTuple):
+    """One node by a measure; of `total` nodes measured. `error_bound` as the measure states it."""
+
+    id: str
+    score: float
+    exact: bool
+    error_bound: float | None
+    source: str
+    total: int
+
+
+class CommunityRow(NamedTuple):
+    """One community of `total`, with its best joined members; `modularity` of the whole parting."""
+
+    number: int
+    size: int
+    members: list[str]
+    modularity: float
+    total: int
+    source: str
+
+
 class Query(Generic[Row]):
     """The root of all queries."""
 
@@ -223,6 +245,37 @@ class Counts(Query[CountRow]):
     workspace: str
 
 
+@dataclass(frozen=True, slots=True)
+class Centrality(Query[RankRow]):
+    """The best active nodes by a measure, best first; empty filters admit all.
+
+    Derived relations are left out. `from_time` and `to_time` as a user writes them.
+    """
+
+    row = RankRow
+    workspace: str
+    measure: str = "pagerank"
+    relations: tuple[str, ...] = ()
+    node_types: tuple[str, ...] = ()
+    from_time: str | None = None
+    to_time: str | None = None
+    take: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Communities(Query[CommunityRow]):
+    """The largest communities of active nodes (Leiden, seeded), with `members` of each."""
+
+    row = CommunityRow
+    workspace: str
+    relations: tuple[str, ...] = ()
+    node_types: tuple[str, ...] = ()
+    from_time: str | None = None
+    to_time: str | None = None
+    take: int = 20
+    members: int = 8
+
+
 QUERIES: Final[dict[str, type[Query[Any]]]] = {
     kind.__name__: kind
     for kind in (
@@ -235,5 +288,7 @@ QUERIES: Final[dict[str, type[Query[Any]]]] = {
         Idle,
         IdleTimes,
         Counts,
+        Centrality,
+        Communities,
     )
 }
