@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analytics.client import Worker
+from analytics.measuring import WorkerMeasures
 from cortex.config import Settings
 from cortex.domain.errors import CortexError
 from cortex.domain.instants import Clock, now
@@ -23,6 +25,7 @@ from cortex.services.indexing import Indexing
 from cortex.services.ingest.writing import Ingest
 from cortex.services.inspecting import Inspecting
 from cortex.services.linking import Linking
+from cortex.services.measures import Measures
 from cortex.services.mutation import Mutation
 from cortex.services.past import Past
 from cortex.services.reading import Reading
@@ -61,6 +64,8 @@ class Memory:
     checkup: Checkup
     impacts: Impacts
     routing: Routing
+    measures: Measures
+    analytics: Worker
 
     @property
     def settings(self) -> Settings:
@@ -111,7 +116,8 @@ class Memory:
         return self.indexing.problem
 
     def close(self) -> None:
-        """Write what waits, stop the threads, close the file."""
+        """End the worker, write what waits, stop the threads, close the file."""
+        self.analytics.close()
         self.indexing.close()
         self.history.close()
         self.semantic.close()
@@ -141,6 +147,7 @@ def open_memory(
     semantic = Semantic(engine, embedder)
     indexing = Indexing(engine, semantic)
     engine.after_write = indexing.notify
+    worker = Worker(store.path)  # starts nothing before it is asked
     return Memory(
         engine,
         Adding(engine),
@@ -161,4 +168,6 @@ def open_memory(
         Checkup(engine),
         Impacts(engine),
         Routing(engine),
+        Measures(engine, WorkerMeasures(worker)),
+        worker,
     )

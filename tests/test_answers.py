@@ -55,6 +55,7 @@ async def story(client: Client) -> dict[str, str]:
     await call(
         client, "graph_add_relation", from_id=fact["id"], to_id=decision["id"], type="leads_to"
     )
+    await call(client, "graph_add_node", type="fact", text="Somebody said it", **at)
     return {"task": task["id"], "fact": fact["id"], "decision": decision["id"]}
 
 
@@ -86,6 +87,17 @@ STORY: list[tuple[str, dict[str, Any], list[str], str]] = [
     ),
     ("temporal_walk", {}, ["nodes", "next_cursor"], "nodes"),
     ("session_timeline", {"limit": 5}, ["events", "next_cursor"], "events"),
+    ("graph_centrality", {"limit": 5}, ["nodes", "exact", "source", "total"], "nodes"),
+    ("graph_communities", {}, ["communities", "modularity", "total"], "communities"),
+    ("graph_health", {}, ["score", "findings"], "findings"),
+    (
+        "graph_diff",
+        {"from_time": "2020-01-01"},
+        ["added", "changed", "removed", "totals", "truncated"],
+        "added",
+    ),
+    ("graph_impact", {"node_id": "{task}"}, ["stale", "unsupported", "truncated"], "stale"),
+    ("graph_path", {"from_id": "{fact}", "to_id": "{decision}"}, ["paths", "truncated"], "paths"),
     ("desktop_focus", {"node_id": "{fact}"}, ["node", "relations", "warnings"], "node"),
     (
         "desktop_open",
@@ -110,8 +122,11 @@ def ids_in(value: Any) -> set[str]:
         return {value}
     if isinstance(value, list):
         return set().union(*map(ids_in, value))
-    if "node" in value:
-        return ids_in(value["node"])
+    for name in ("node", "nodes", "examples"):
+        if name in value:
+            return ids_in(value[name])
+    if value.get("entity") == "relation":
+        return {value["from_id"], value["to_id"]}
     return {value["id"]} if value.get("id") else set()
 
 

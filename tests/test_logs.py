@@ -49,7 +49,7 @@ def test_a_served_session_is_told_in_order_without_its_texts(home: Path) -> None
     [file] = files(home)
     text = file.read_text()
     wanted = [
-        rf"INFO cortex\.cli\.serving: cortex \S+ starts: process {pid}, workspace 'w'.*17 tools",
+        rf"INFO cortex\.cli\.serving: cortex \S+ starts: process {pid}, workspace 'w'.*21 tools",
         r"INFO cortex\.server\.app: client 'wire', connection [0-9a-f]{8}",
         r"call graph_add_node: ok, \d+ ms",
         r"call graph_search: ok, \d+ ms",

@@ -21,6 +21,14 @@ ROO = [
     *("graph_decompose", "graph_update_node", "graph_supersede", "graph_delete_node"),
     *("vector_store", "temporal_walk", "session_timeline"),
 ]
+ANALYTICS = [
+    "graph_centrality",
+    "graph_communities",
+    "graph_health",
+    "graph_diff",
+    "graph_impact",
+    "graph_path",
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +56,13 @@ async def tools(client: Client) -> list[Tool]:
 # The list of tools
 
 
-def test_the_tools_are_the_seventeen_of_the_concept(tools: list[Tool]) -> None:
-    assert [tool.name for tool in tools] == ROO
+def test_the_tools_are_the_seventeen_of_the_concept_then_the_analytics(tools: list[Tool]) -> None:
+    assert [tool.name for tool in tools] == ROO + ANALYTICS
+
+
+async def test_the_set_of_the_concept_alone_is_its_seventeen(tmp_path: Path) -> None:
+    async with connected(tmp_path / "home", "--tools", "roo") as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ROO
 
 
 def test_the_whole_list_costs_a_model_under_six_thousand_tokens(tools: list[Tool]) -> None:

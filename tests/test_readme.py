@@ -101,6 +101,10 @@ def test_every_type_relation_and_resource_is_named() -> None:
         "timeline",
         "workspace",
         "models",
+        "health",
+        "diff",
+        "impact",
+        "path",
     ],
 )
 def test_every_command_explains_itself(command: str, tmp_path: Path) -> None:

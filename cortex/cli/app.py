@@ -15,6 +15,7 @@ from cortex import __version__
 from cortex.cli.analysis import commands as analysis_commands
 from cortex.cli.hosts import commands as host_commands
 from cortex.cli.importing import commands as import_commands
+from cortex.cli.measures import commands as measure_commands
 from cortex.cli.models import commands as model_commands
 from cortex.cli.options import AsJson, Home, Model, Workspace, exit_code, opened
 from cortex.cli.past import commands as past_commands
@@ -163,6 +164,7 @@ app.add_typer(people_commands)
 app.add_typer(past_commands)
 app.add_typer(workspace_commands)
 app.add_typer(analysis_commands)
+app.add_typer(measure_commands)
 app.add_typer(model_commands)
 
 

@@ -71,13 +71,18 @@ _CHILDREN_PAGE: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
   FROM nodes WHERE parent_id = :parent ORDER BY created_at DESC, id DESC LIMIT :limit
 """
-_KEPT: Final = """
+# INDEXED BY: the planner would rather look at every active node.
+_PINNED: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
-  FROM nodes
- WHERE workspace_id = :workspace
-   AND (type IN ('goal', 'constraint') OR json_extract(data, '$.pinned') = 1)
-   AND status = 'active'
- ORDER BY json_extract(data, '$.pinned') = 1 DESC, created_at DESC, id LIMIT :limit
+  FROM nodes INDEXED BY nodes_pinned
+ WHERE workspace_id = :workspace AND json_extract(data, '$.pinned') = 1 AND status = 'active'
+ ORDER BY created_at DESC, id DESC LIMIT :limit
+"""
+_AIMS: Final = """
+SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
+  FROM nodes INDEXED BY nodes_aims
+ WHERE workspace_id = :workspace AND type IN ('goal', 'constraint') AND status = 'active'
+ ORDER BY created_at DESC, id DESC LIMIT :limit
 """
 _NEWEST: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
@@ -235,7 +240,9 @@ class Nodes:
 
     def kept(self, workspace: WorkspaceId, limit: int) -> list[Node]:
         """Active pinned nodes, then goals and constraints, newest first."""
-        return self._list(_KEPT, workspace=workspace, limit=limit)
+        pinned = self._list(_PINNED, workspace=workspace, limit=limit)
+        aims = self._list(_AIMS, workspace=workspace, limit=limit)
+        return list({node.id: node for node in (*pinned, *aims)}.values())[:limit]
 
     def newest(
         self, workspace: WorkspaceId, limit: int, before: tuple[str, str] = LAST

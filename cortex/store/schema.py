@@ -191,8 +191,10 @@ _INDEXES: Final = (
     "CREATE INDEX nodes_by_updated ON nodes(workspace_id, updated_at)",
     """CREATE UNIQUE INDEX nodes_one_root ON nodes(workspace_id)
     WHERE type = 'session' AND parent_id IS NULL""",
-    """CREATE INDEX nodes_kept ON nodes(workspace_id, created_at, id)
-    WHERE type IN ('goal', 'constraint') OR json_extract(data, '$.pinned') = 1""",
+    """CREATE INDEX nodes_pinned ON nodes(workspace_id, created_at, id)
+    WHERE json_extract(data, '$.pinned') = 1""",
+    """CREATE INDEX nodes_aims ON nodes(workspace_id, created_at, id)
+    WHERE type IN ('goal', 'constraint')""",
     """CREATE INDEX nodes_by_path ON nodes(workspace_id, json_extract(data, '$.path'))
     WHERE type = 'fileref'""",
     "CREATE INDEX relations_by_from ON relations(from_id, type)",

@@ -17,6 +17,7 @@ from cortex.tools.graph import (
     graph_update_node,
     graph_walk,
 )
+from cortex.tools.measures import graph_centrality, graph_communities
 from cortex.tools.registry import ToolSpec
 from cortex.tools.temporal import session_timeline, temporal_walk
 from cortex.tools.vector import graph_search, vector_search, vector_store
@@ -42,6 +43,8 @@ TOOLS: Final[tuple[ToolSpec[Memory], ...]] = (
     vector_store,
     temporal_walk,
     session_timeline,
+    graph_centrality,
+    graph_communities,
     graph_health,
     graph_diff,
     graph_impact,
