@@ -196,3 +196,15 @@ def test_the_command_line_marks_a_hit(home: Path, docs: Path) -> None:
     (docs / "guide.md").write_text("# Guide\n")
     shown = run_cortex(home, "search", "-w", "w", "zebra", COLUMNS="200")
     assert "active unverified" in shown
+
+
+def test_show_on_the_command_line_says_that_the_file_changed(home: Path) -> None:
+    project = home.parent / "project"
+    project.mkdir()
+    source = project / "notes.md"
+    source.write_text("# Notes\n\nTokens expire after a day.\n")
+    run_cortex(home, "ingest", str(project), "-w", "w")
+    source.write_text("# Notes\n\nTokens expire after an hour, since yesterday.\n")
+    found = json.loads(run_cortex(home, "search", "tokens expire", "-w", "w", "--json"))
+    shown = run_cortex(home, "show", found["hits"][0]["id"], "-w", "w")
+    assert "unverified" in shown

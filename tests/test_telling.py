@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cortex.memory import Memory
+from cortex.config import load_settings
+from cortex.memory import Memory, open_memory
 from tests.harness import call, connected, refused
 from tests.local import ask, told
 
@@ -34,6 +35,20 @@ def test_the_desktop_points_from_a_superseded_anchor_to_its_head(memory: Memory)
     assert desktop["anchor"]["node_id"] == old
     assert desktop["anchor"]["superseded_by"]["id"] == new
     assert f"superseded by {new}" in told(memory, "desktop_open")
+
+
+def test_the_desktop_tells_a_returning_agent_who_was_here_and_where_it_stopped(home: Path) -> None:
+    settings = load_settings(home=home, workspace="w", env={})
+    first = open_memory(settings, client="yesterday")
+    node = ask(first, "graph_add_node", type="task", title="Auth module")["id"]
+    ask(first, "desktop_focus", node_id=node)
+    assert ask(first, "desktop_open")["last_session"] is None
+    first.close()
+    second = open_memory(settings, client="today")
+    desktop = ask(second, "desktop_open")
+    second.close()
+    assert desktop["last_session"]["actor"].startswith("yesterday#")
+    assert (desktop["anchor"]["node_id"], desktop["anchor"]["title"]) == (node, "Auth module")
 
 
 def test_a_walk_names_the_head_of_what_is_superseded_in_it(memory: Memory) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cortex.domain.errors import AmbiguousError, NotFoundError
@@ -95,7 +95,7 @@ class Inspecting:
         with self._engine.database.read() as snapshot:
             node = self._locate(snapshot, reference, workspace)
             chain = chain_of(snapshot, node)
-            return Shown(
+            shown = Shown(
                 node,
                 _ends(snapshot, snapshot.relations.outgoing(node.id, limit=_RELATIONS), node),
                 _ends(snapshot, snapshot.relations.incoming(node.id, limit=_RELATIONS), node),
@@ -105,6 +105,8 @@ class Inspecting:
                 warnings_of(snapshot, (node,)),
                 snapshot.outbox.state(node.key),
             )
+        drifted = self._engine.drift.warnings((node,))  # asks the disk, so after the transaction
+        return replace(shown, warnings=(*shown.warnings, *drifted))
 
     def past(self, reference: str, workspace: str | None = None) -> Past:
         """The node's changes as the log has them; also of one that was deleted."""
