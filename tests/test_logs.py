@@ -14,6 +14,7 @@ import pytest
 from cortex.cli import logs
 from cortex.cli.logs import KEPT, SIZE, LogTarget, log_target, set_up_logging
 from cortex.domain.errors import InvalidError
+from cortex.tools.catalogue import TOOLS
 from tests.harness import wired
 from tests.local import start_cortex
 
@@ -49,7 +50,8 @@ def test_a_served_session_is_told_in_order_without_its_texts(home: Path) -> None
     [file] = files(home)
     text = file.read_text()
     wanted = [
-        rf"INFO cortex\.cli\.serving: cortex \S+ starts: process {pid}, workspace 'w'.*21 tools",
+        rf"INFO cortex\.cli\.serving: cortex \S+ starts: process {pid}, workspace 'w'"
+        rf".*{len(TOOLS)} tools",
         r"INFO cortex\.server\.app: client 'wire', connection [0-9a-f]{8}",
         r"call graph_add_node: ok, \d+ ms",
         r"call graph_search: ok, \d+ ms",

@@ -18,6 +18,7 @@ import pytest
 from cortex.config import load_settings
 from cortex.memory import open_memory
 from cortex.services.fields import Fields
+from cortex.tools.catalogue import TOOLS
 from tests.harness import ROOT, Wire, parameters, wired
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into another process by /proc")
@@ -257,7 +258,7 @@ def test_a_cold_start_without_network_lists_its_tools_before_anything_heavy_is_l
     with wired(tmp_path / "home", **nowhere) as server:
         tools = server.ask("tools/list")["result"]["tools"]
         maps = {Path(m.path).name for m in psutil.Process(server.process.pid).memory_maps()}
-        assert len(tools) == 21
+        assert len(tools) == len(TOOLS)
         assert not [name for name in maps if "onnx" in name]
         server.call("vector_store", text="Passwords are hashed with argon2")
         found = server.call("vector_search", query="how are secrets stored")["structuredContent"]

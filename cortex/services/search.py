@@ -209,6 +209,8 @@ class Search:
             # The model is loaded now: what the caller wrote a moment ago takes milliseconds.
             own = scope or self._engine.settings.workspace
             self._indexing.wait(own, self._engine.settings.search_wait)
+            # Counted before the search: an answer that says 0 has seen everything.
+            found.pending = self._owing(scope)
             points = self._semantic.search(
                 vector,
                 meaning,
@@ -224,16 +226,18 @@ class Search:
             )
         except UnavailableError as error:
             found.degraded = f"semantic search is out: {error.message}"
-            points = []
-        with self._engine.database.read() as snapshot:
-            found.pending = snapshot.outbox.owing(scope)
-        if found.degraded:
+            found.pending = self._owing(scope)
             return
         self._indexing.heal()
         for point in points:
             if point.score >= _LEAST_COSINE:
                 found.semantic[point.node_id] = point.score
                 found.chunks[point.node_id] = point.chunk
+
+    def _owing(self, scope: WorkspaceId | None) -> int:
+        """How many texts are not in the vector index, pending and failed."""
+        with self._engine.database.read() as snapshot:
+            return snapshot.outbox.owing(scope)
 
     def _ask_keywords(
         self,
