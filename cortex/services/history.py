@@ -20,7 +20,7 @@ from cortex.store.database import Transaction
 from cortex.store.navigation import Visit
 
 _BOUND: Final = 2000
-_PAUSE: Final = 0.1
+_PAUSE: Final = 0.5
 _RETRY: Final = 1.0
 _PATIENCE: Final = 0.05
 
@@ -28,7 +28,10 @@ Note = Callable[[Transaction], None]
 
 
 class History:
-    """Notes what was visited; losable, and never in a reader's way."""
+    """Notes what was visited; losable, and never in a reader's way.
+
+    `owes_focus` says that a focus may still wait: what shows the focus flushes then.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -38,12 +41,15 @@ class History:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.dropped = 0
+        self.owes_focus = False
 
     def visit(
         self, workspace: WorkspaceId, node: NodeId, action: Action, context: dict[str, Any]
     ) -> None:
         """Queue one entry of the history."""
         entry = {**context, "actor": self._engine.actor}
+        if action in (Action.FOCUS, Action.BRANCH):
+            self.owes_focus = True
 
         def note(transaction: Transaction) -> None:
             transaction.navigation.add(Visit(workspace, node, action, entry, transaction.at))
@@ -84,6 +90,7 @@ class History:
                 return False  # still queued, counted by `waiting`, and tried again soon
             for _ in notes:
                 self._queue.popleft()
+            self.owes_focus = self.owes_focus and bool(self._queue)
             return not self._queue
 
     def _put(self, note: Note) -> None:

@@ -113,11 +113,12 @@ class Viewport:
         """
         place = self._engine.workspace(workspace)
         after = decode_cursor(cursor) if cursor else None
-        self._history.flush()
+        if self._history.owes_focus:  # else a commit would be most of what opening costs
+            self._history.flush()
         created = self._ensure_root(place)
         notes: list[str] = []
         archived = self._collect(place, notes)
-        if self._history.waiting:
+        if self._history.owes_focus:
             notes.append(f"{self._history.waiting} history entries wait for another writer")
         with self._engine.database.read() as snapshot:
             session = snapshot.nodes.root(place)
