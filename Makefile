@@ -26,7 +26,7 @@ demo: $(VENV)/.installed
 	$(BIN)/cortex demo $(ARGS)
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
