@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
+from typing import NoReturn
 
 
 def main() -> None:
@@ -26,7 +29,26 @@ def main() -> None:
     from cortex.cli.app import command_names, run
     from cortex.cli.questions import with_search
 
-    run(with_search(arguments, command_names()))
+    try:
+        run(with_search(arguments, command_names()))
+    except SystemExit as leaving:
+        _leave(leaving)
+
+
+def _leave(leaving: SystemExit) -> NoReturn:
+    """End with the command's code.
+
+    A background thread may still be loading the model: the interpreter's own end would unwind
+    it inside C++, which aborts the process. Everything that lasts is closed by now.
+    """
+    here = threading.current_thread()
+    if not any(each.daemon and each is not here for each in threading.enumerate()):
+        raise leaving
+    for stream in (sys.stdout, sys.stderr):
+        # Whoever read them may be gone.
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None))
 
 
 def _is_global(option: str) -> bool:

@@ -291,3 +291,24 @@ def test_completion_offers_nothing_where_there_is_no_memory(tmp_path: Path) -> N
     )
     assert (done.stdout.strip(), done.stderr) == (b"", b"")
     assert not (tmp_path / "none").exists()
+
+
+def test_a_command_ends_with_its_code_while_a_background_thread_still_runs(tmp_path: Path) -> None:
+    script = """
+import atexit, sys, threading, time
+from cortex.__main__ import main
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+atexit.register(print, "the interpreter unwound its threads")
+sys.argv = ["cortex", "status", "--home", sys.argv[1], "--json"]
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 0
+    assert "unwound" not in ended.stdout
+    assert json.loads(ended.stdout)["generation"] == 0
