@@ -96,9 +96,9 @@ class EmbeddedIndex:
             ]
         with self._ranking:
             hits = [
-                ScoredPoint(node_id, workspace, score, chunk)
+                ScoredPoint(hit.node_id, workspace, hit.score, hit.chunk, hit.chunks, spread)
                 for workspace, view in views
-                for node_id, score, chunk in view.best(query, top_k)
+                for hit, spread in view.best(query, top_k)
             ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.node_id, hit.workspace_id))[:top_k]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ class Point:
     """A node as the index holds it: its chunks' vectors and the concept's payload.
 
     `vectors` has shape (chunks, dimension), rows of length 1; a node scores by its best
-    chunk.
+    chunk. `words` counts the terms of its text, for an index that ranks by them too; empty
+    for one that does not.
     """
 
     node_id: NodeId
@@ -33,6 +34,7 @@ class Point:
     status: Status
     created_at: Instant
     vectors: NDArray[np.float32]
+    words: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +52,34 @@ class VectorFilter:
     created_to: Instant | None = None
 
 
+class Spread(NamedTuple):
+    """Mean and standard deviation of the cosines of all chunks that the filter admits, and the
+    number of their nodes."""
+
+    mean: float
+    std: float
+    nodes: int
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredPoint:
-    """A hit: cosine similarity in [-1, 1] of the node's best chunk, and which chunk it was."""
+    """A hit: cosine similarity in [-1, 1] of the node's best chunk, and which chunk it was.
+
+    An index that cannot tell the chunk says 0; the service finds it in the stored vectors.
+    `chunks` is how many the node has, `spread` how the question's cosines lie in the partition,
+    None where the index cannot tell; neither is part of what a hit is.
+    """
 
     node_id: NodeId
     workspace_id: WorkspaceId
     score: float
     chunk: int
+    chunks: int = field(default=1, compare=False)
+    spread: Spread | None = field(default=None, compare=False)
 
 
 class VectorIndex(Protocol):
-    """Exact nearest neighbours, one partition per workspace.
+    """Nearest neighbours, one partition per workspace.
 
     Every method raises UnavailableError when the index cannot be reached: an outage is
     never an empty result.

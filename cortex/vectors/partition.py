@@ -21,7 +21,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from cortex.domain.instants import as_microseconds
 from cortex.domain.taxonomy import NODE_CODE, STATUS_CODE, Layer, NodeType, Status
 from cortex.domain.values import Generation, NodeId
-from cortex.vectors.index import Point, Vector, VectorFilter
+from cortex.vectors.index import Point, Spread, Vector, VectorFilter
 
 Rows = NDArray[np.float32]
 """Shape (rows, dimension), each of length 1."""
@@ -154,6 +154,15 @@ class Partition:
         return mask
 
 
+class Best(NamedTuple):
+    """A node under the mask: its cosine, the chunk that has it, and how many chunks it has."""
+
+    node_id: NodeId
+    score: float
+    chunk: int
+    chunks: int
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """A partition as one search sees it: `matrix` (rows, dimension), `mask` (slots,)."""
@@ -163,8 +172,8 @@ class View:
     ids: list[NodeId]
     mask: _Mask
 
-    def best(self, query: Vector, top_k: int) -> list[tuple[NodeId, float, int]]:
-        """(id, cosine, chunk) of the top_k nodes under the mask, best first."""
+    def best(self, query: Vector, top_k: int) -> list[tuple[Best, Spread]]:
+        """The top_k nodes under the mask, best first, each with the spread of all cosines."""
         slots = np.flatnonzero(self.mask)
         if not len(slots):
             return []
@@ -183,11 +192,10 @@ class View:
         near = np.repeat(np.maximum(best - slack, cut), chunks)
         near_rows = np.flatnonzero(rough >= near)
         owner = np.repeat(np.arange(len(slots)), chunks)[near_rows]
-        return self._ranked(query, slots[owner], rows[near_rows], k)
+        spread = Spread(float(rough.mean(dtype=np.float64)), _deviation(rough), len(slots))
+        return [(hit, spread) for hit in self._ranked(query, slots[owner], rows[near_rows], k)]
 
-    def _ranked(
-        self, query: Vector, slots: _Index, rows: _Index, k: int
-    ) -> list[tuple[NodeId, float, int]]:
+    def _ranked(self, query: Vector, slots: _Index, rows: _Index, k: int) -> list[Best]:
         """Score the candidate rows (of `slots`, both ascending) exactly, and cut at k."""
         wide = query.astype(np.float64)
         exact = np.concatenate(
@@ -200,9 +208,14 @@ class View:
         cut = np.partition(scores[tops], len(tops) - k)[len(tops) - k]
         tops = tops[scores[tops] >= cut]
         chunk = rows[tops] - self.columns["first"][slots[tops]]
-        hits = zip(slots[tops].tolist(), scores[tops].tolist(), chunk.tolist(), strict=True)
-        named = [(self.ids[slot], score, nth) for slot, score, nth in hits]
-        return sorted(named, key=lambda hit: (-hit[1], hit[0]))[:k]
+        counts = self.columns["chunks"][slots[tops]].tolist()
+        hits = zip(slots[tops].tolist(), scores[tops].tolist(), chunk.tolist(), counts, strict=True)
+        named = [Best(self.ids[slot], score, nth, count) for slot, score, nth, count in hits]
+        return sorted(named, key=lambda hit: (-hit.score, hit.node_id))[:k]
+
+
+def _deviation(values: NDArray[np.float32]) -> float:
+    return float(values.std(dtype=np.float64))
 
 
 def _rows_of(first: _Index, chunks: _Index) -> _Index:

@@ -1,0 +1,1 @@
+"""The vector index in a Qdrant server."""
