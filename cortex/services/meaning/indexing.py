@@ -13,19 +13,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cortex.domain.errors import BusyError, CortexError
 from cortex.domain.instants import Instant, as_datetime, later
-from cortex.domain.values import Node, WorkspaceId, new_id
+from cortex.domain.values import WorkspaceId, new_id
 from cortex.services.engine import Engine
-from cortex.services.semantic import Meaning, Semantic, model_key, packed
+from cortex.services.meaning.embedding import iter_embedded
+from cortex.services.meaning.semantic import Meaning, Semantic, model_key, packed
 from cortex.store.database import Transaction
 from cortex.store.derive import owe
 from cortex.store.embeddings import Owed
 from cortex.store.meta import EPOCH, FINGERPRINT, MODEL
-from cortex.vectors.chunking import chunk
 from cortex.vectors.embedder import Embedder
 
 _BATCH: Final = 16
@@ -62,6 +59,7 @@ class Indexing:
 
     def notify(self) -> None:
         """There may be something to do; starts the thread on first need."""
+        self._semantic.notify()
         if self._engine.settings.read_only or self._stop.is_set():
             return
         with self._starting:
@@ -71,13 +69,17 @@ class Indexing:
         self._wake.set()
 
     def wait(self, workspace: WorkspaceId | None, seconds: float) -> int:
-        """Wait until the workspace owes nothing, at most so long; how many it still owes."""
+        """Wait until the workspace owes nothing, at most so long; how many it still owes.
+
+        What a server's index lacks of the vectors counts too, unless that cannot be told.
+        """
         deadline = time.monotonic() + seconds
         while True:
             with self._engine.database.read() as snapshot:
                 pending = snapshot.outbox.pending(workspace)
-            if not pending or self.problem or time.monotonic() >= deadline:
-                return pending
+            left = deadline - time.monotonic()
+            if not pending or self.problem or left <= 0:
+                return pending + self._semantic.wait(workspace, max(left, 0.0))
             self.notify()
             self._stop.wait(0.02)
 
@@ -99,6 +101,7 @@ class Indexing:
             due = snapshot.outbox.next_due()
         if due is not None:
             self.notify()
+        self._semantic.notify()
 
     def _run(self) -> None:
         pause, failures = _POLL, 0
@@ -147,16 +150,25 @@ class Indexing:
             leased = transaction.outbox.lease(now, until, _BATCH)
             nodes = {node.key: node for node in transaction.nodes.by_keys([o.key for o in leased])}
         ready: list[tuple[Owed, list[bytes]]] = []
+        owing = {owed.key: owed for owed in leased}
+        present = [nodes[owed.key] for owed in leased if owed.key in nodes]
+        done = 0
         try:
-            for owed in leased:
-                node = nodes.get(owed.key)
-                if node is not None and not self._stop.is_set():
-                    ready.append((owed, packed(list(embed(meaning.embedder, node)))))
+            for node, got in iter_embedded(meaning.embedder, present):
+                if isinstance(got, CortexError):
+                    self._fail(owing.pop(node.key), got)
+                else:
+                    ready.append((owing[node.key], packed(list(got))))
+                done += 1
+                if self._stop.is_set():
+                    break
         except CortexError as error:
-            self._fail(owed, error)
+            # An endpoint that is down says nothing of a text: all of them stay pending.
+            if meaning.embedder.spec.endpoint is None:
+                self._fail(owing[present[done].key], error)
             raise
         finally:
-            self._pay(meaning, ready, leased)
+            self._pay(meaning, ready, list(owing.values()))
         return bool(leased)
 
     def _pay(
@@ -177,6 +189,8 @@ class Indexing:
                 if transaction.outbox.settle(owed):
                     transaction.embeddings.put(owed.key, meaning.key, owed.text_hash, vectors)
             transaction.outbox.release([owed.key for owed in leased if owed.key not in paid])
+        if ready:
+            self._semantic.notify()
         if len(ready) == len(leased):
             self.problem = None
 
@@ -198,7 +212,7 @@ class Indexing:
         with self._engine.database.read() as snapshot:
             source = model or self._semantic.source(snapshot)
             stored = snapshot.meta.find(FINGERPRINT)
-        embedder = self._semantic.embedder(source)
+        embedder = self._semantic.embedder(source, named=model is not None)
         embedder.warm()
         fingerprint = embedder.fingerprint
         embedded = 0
@@ -214,6 +228,7 @@ class Indexing:
                 transaction.outbox.settle_all()
                 if migrated:
                     transaction.meta.set(EPOCH, new_id())  # every cache of vectors rebuilds
+            self._semantic.rebuild(progress)
             return Reindexed(nodes, embedded, str(fingerprint), migrated)
 
     def _rebuild_keywords(self, progress: Progress) -> int:
@@ -247,11 +262,12 @@ class Indexing:
                 left = snapshot.embeddings.count_lacking(key, after)
             if not owed:
                 return done
-            ready = [
-                (item, packed(list(embed(embedder, nodes[item.key]))))
-                for item in owed
-                if item.key in nodes
-            ]
+            owing = {item.key: item for item in owed if item.key in nodes}
+            ready = []
+            for node, got in iter_embedded(embedder, [nodes[key] for key in owing]):
+                if isinstance(got, CortexError):
+                    raise got
+                ready.append((owing[node.key], packed(list(got))))
             with self._engine.database.write(self._engine.actor) as transaction:
                 for item, vectors in ready:
                     if transaction.outbox.holds(item):
@@ -266,13 +282,6 @@ class Indexing:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(2.0)
-
-
-def embed(embedder: Embedder, node: Node) -> NDArray[np.float32]:
-    """The vectors of a node's chunks, shape (chunks, dimension)."""
-    title = node.data.get("title")
-    pieces = chunk(node.text, title if isinstance(title, str) else "")
-    return embedder.embed_passages([piece.text for piece in pieces])
 
 
 def settle_model(transaction: Transaction, meaning: Meaning) -> None:

@@ -1,0 +1,115 @@
+"""Nodes and the points of a vector index: one from the other, in step, and scored alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from cortex.domain.taxonomy import layer_of
+from cortex.domain.values import Generation, Node, NodeId, WorkspaceId
+from cortex.store.database import Snapshot
+from cortex.store.derive import has_vector
+from cortex.store.embeddings import Stored
+from cortex.store.tokens import iter_tokens
+from cortex.vectors.embedded import unit_rows
+from cortex.vectors.index import Point, ScoredPoint, Vector, VectorIndex
+
+
+def catch_up(
+    snapshot: Snapshot, index: VectorIndex, model: str, dimension: int, place: WorkspaceId
+) -> None:
+    """Bring one partition to the snapshot's generation; `model` is the key of its vectors."""
+    now = snapshot.generation()
+    mark = index.watermark(place)
+    if mark == now:
+        return
+    if mark is None or outdated(mark, now):
+        index.rebuild(place, iter_points(snapshot, model, dimension, place), now)
+        return
+    touched = set(snapshot.changes.touched(mark.seq, now.seq).nodes)
+    touched.update(snapshot.embeddings.touched(mark.embeddings, now.embeddings))
+    keys = sorted(touched)
+    nodes = {node.key: node for node in snapshot.nodes.by_keys(keys)}
+    stored = {item.key: item for item in snapshot.embeddings.of_nodes(keys, model)}
+    upserts: list[Point] = []
+    leaving = [str(row["id"]) for row in snapshot.changes.deleted("node", keys).values()]
+    for key, node in nodes.items():
+        point = None
+        if node.workspace_id == place and key in stored:
+            point = point_of(node, stored[key], dimension)
+        if point is None:
+            leaving.append(node.id)
+        else:
+            upserts.append(point)
+    index.apply(place, upserts, [NodeId(node) for node in leaving], now)
+
+
+def outdated(mark: Generation, now: Generation) -> bool:
+    """Whether the log no longer leads from the mark to now (invariant 3)."""
+    return mark.epoch != now.epoch or mark.seq < now.floor
+
+
+def iter_points(
+    snapshot: Snapshot, model: str, dimension: int, place: WorkspaceId
+) -> Iterator[Point]:
+    """Every point of a workspace: two scans by rising key, joined as they go."""
+    stored = snapshot.embeddings.of_workspace(place, model)
+    item = next(stored, None)
+    for node in snapshot.nodes.iter_all(place):
+        while item is not None and item.key < node.key:
+            item = next(stored, None)
+        if item is None:
+            return
+        if item.key == node.key:
+            point = point_of(node, item, dimension)
+            if point is not None:
+                yield point
+
+
+def point_of(
+    node: Node, stored: Stored, dimension: int, words: Mapping[str, int] | None = None
+) -> Point | None:
+    """The node as a point; None for one that is not to be found by meaning."""
+    layer = layer_of(node.type)
+    if layer is None or not has_vector(node):  # a shell may have emptied it a moment ago
+        return None
+    rows = np.frombuffer(b"".join(stored.vectors), dtype=np.float16).reshape(-1, dimension)
+    return Point(
+        node.id,
+        node.workspace_id,
+        node.type,
+        layer,
+        node.tags,
+        node.status,
+        node.created_at,
+        rows.astype(np.float32),
+        words or {},
+    )
+
+
+def exact(
+    snapshot: Snapshot, model: str, query: Vector, hits: Sequence[ScoredPoint]
+) -> list[ScoredPoint]:
+    """The same hits scored from the stored vectors, with the chunk that matched, best first.
+
+    Makes scores, ties and chunks of a server's hits those of the embedded index; who is gone
+    since is left out.
+    """
+    nodes = {node.key: node for node in snapshot.nodes.by_ids([hit.node_id for hit in hits])}
+    scored: list[ScoredPoint] = []
+    for item in snapshot.embeddings.of_nodes(sorted(nodes), model):
+        rows = np.frombuffer(b"".join(item.vectors), np.float16).reshape(-1, len(query))
+        cosines = unit_rows(rows, len(query), str(item.key)) @ query
+        best, node = int(cosines.argmax()), nodes[item.key]
+        cosine = float(cosines[best])
+        scored.append(ScoredPoint(node.id, node.workspace_id, cosine, best, len(rows)))
+    return sorted(scored, key=lambda hit: (-hit.score, hit.node_id))
+
+
+def words_of(node: Node) -> Counter[str]:
+    """How often each token of the keyword index occurs in the node's title and text."""
+    title = node.data.get("title")
+    head = title if isinstance(title, str) and not node.text.startswith(title) else ""
+    return Counter(iter_tokens(f"{head}\n{node.text}"))
