@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.domain.errors import InvalidError
-from cortex.domain.values import MAX_TEXT, shorten
-from cortex.vectors.chunking import (
+from cortex.domain.chunking import (
     CHUNK_SIZE,
     MAX_CHUNKS,
     Chunk,
     chunk,
     embedding_text_hash,
 )
+from cortex.domain.errors import InvalidError
+from cortex.domain.values import MAX_TEXT, shorten
 
 TEXTS = st.text(st.sampled_from("ab .!?\n。é\u0301\u200d👩💻🏽字"), max_size=400)
 
@@ -59,14 +59,14 @@ def test_without_text_and_title_there_is_still_one_chunk() -> None:
 
 
 def test_a_short_text_is_one_chunk_behind_its_title() -> None:
-    assert [piece.text for piece in chunk("They expire.", "JWT")] == ["JWT\nThey expire."]
+    assert [piece.text for piece in chunk("They expire.", "JWT")] == ["JWT: They expire."]
 
 
 def test_a_title_that_begins_the_text_is_not_repeated_in_the_first_chunk() -> None:
     text = "JWT tokens. " * 100
     first, second, *_ = chunk(text, "JWT tokens")
     assert first.text.startswith("JWT tokens. JWT")
-    assert second.text.startswith("JWT tokens\n")
+    assert second.text.startswith("JWT tokens: ")
 
 
 def test_a_title_that_is_the_shortened_text_is_not_repeated() -> None:
@@ -140,4 +140,4 @@ def test_the_hash_moves_with_the_title_and_with_the_border_between_title_and_tex
 
 
 def test_the_hash_of_a_text_is_the_same_in_every_process() -> None:
-    assert embedding_text_hash("JWT", "24 hours") == "4acafaaecf34f3fcb718c7f1a21ebf14"
+    assert embedding_text_hash("JWT", "24 hours") == "a045db46faf648642c8e4701be3d9110"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from cortex.domain.chunking import chunk
 from cortex.domain.values import Node, shorten
 from cortex.tools.registry import Answer
 from cortex.tools.render import (
@@ -16,13 +17,13 @@ from cortex.tools.render import (
     mark,
     names_of,
     node_line,
+    own_words,
 )
-from cortex.vectors.chunking import chunk
 
 if TYPE_CHECKING:
     from cortex.memory import Memory
-    from cortex.services.context import Context, Place
-    from cortex.services.search import Found, Hit
+    from cortex.services.retrieval.context import Context, Place
+    from cortex.services.retrieval.search import Found, Hit
 
 _PASSAGE: Final = 600
 
@@ -57,18 +58,17 @@ def _hit_json(hit: Hit, explain: bool, found: Found, names: Names) -> dict[str, 
         shown["unverified"] = True
     if len(node.text) > _PASSAGE:
         shown["text_chars"] = len(node.text)
-    for name in ("path", "kind", "label"):
-        if isinstance(node.data.get(name), str):
-            shown[name] = node.data[name]
+    shown |= own_words(node)
     if hit.via is not None:
         shown["matched_id"] = hit.via.id
         shown["note"] = f"the older wording matched: {shorten(hit.via.text or hit.via.title, 120)}"
+    if hit.merged:
+        shown["cross_validated"] = True
+        shown["merged_ids"] = [other.id for other in hit.merged]
     if explain:
-        matched = (hit.via or node).id
         shown["scores"] = dict(hit.scores)
-        shown["ranks"] = {
-            name: ranks[matched] for name, ranks in found.ranks.items() if matched in ranks
-        }
+        shown["ranks"] = dict(hit.ranks)
+        shown["boosts"] = dict(hit.boosts)
     return shown
 
 
@@ -154,10 +154,45 @@ def found_answer(
             + ", ".join(place_text(place, memory.settings.workspace) for place in found.files[:8])
         )
     if explain:
-        structured["withheld"] = dict(found.withheld)
-        lines += [f"left out: {count} {why}" for why, count in found.withheld.items()]
-        lines += [f"{hit['id'][:8]} scores {hit['scores']} ranks {hit['ranks']}" for hit in hits]
+        structured |= _why_json(found)
+        lines += _why_lines(found, hits)
     return Answer(joined(lines), structured)
+
+
+def _why_json(found: Found) -> dict[str, Any]:
+    """What made the order: shares of the perspectives, the time asked for, what is left out."""
+    window = found.window
+    return {
+        "shares": {name: round(share, 3) for name, share in found.shares.items()},
+        "window": None
+        if window is None
+        else {
+            "words": window.words,
+            "from": window.start,
+            "to": window.stop,
+            "newest": window.newest,
+        },
+        "withheld": {
+            why: {"count": left.count, "ids": list(left.ids)}
+            for why, left in found.withheld.items()
+        },
+    }
+
+
+def _why_lines(found: Found, hits: Sequence[dict[str, Any]]) -> list[str]:
+    lines = []
+    if found.shares:
+        lines.append(
+            "shares: " + ", ".join(f"{name} {share:.2f}" for name, share in found.shares.items())
+        )
+    if found.window is not None:
+        start, stop = found.window.start or "…", found.window.stop or "…"
+        lines.append(f"time asked for: {found.window.words} ({start} to {stop})")
+    lines += [f"left out: {left.count} {why}" for why, left in found.withheld.items()]
+    for hit in hits:
+        boosts = f" boosts {hit['boosts']}" if hit["boosts"] else ""
+        lines.append(f"{hit['id'][:8]} scores {hit['scores']} ranks {hit['ranks']}{boosts}")
+    return lines
 
 
 def _head(found: Found) -> list[str]:
@@ -169,7 +204,7 @@ def _head(found: Found) -> list[str]:
     if found.empty and not found.degraded:
         lines.append("no hits: nothing is indexed here yet")
     elif not found.hits:
-        stale = found.withheld.get("stale", 0)
+        stale = found.withheld["stale"].count if "stale" in found.withheld else 0
         lines.append(
             "no hits"
             + (f" ({stale} stale ones left out; include_stale shows them)" if stale else "")
@@ -185,6 +220,9 @@ def _hit_line(hit: Hit, names: Names, own: str) -> str:
     text = shorten(passage(hit), 300)
     if text and text != hit.node.title:
         line += f"\n   {text}"
+    if hit.merged:
+        said = "; ".join(shorten(other.text or other.title, 80) for other in hit.merged[:3])
+        line += f"\n   (cross-validated: {len(hit.merged)} more say nearly the same: {said})"
     if hit.via is not None:
         line += f"\n   (the older wording matched: {shorten(hit.via.text or hit.via.title, 120)})"
     return line

@@ -102,5 +102,5 @@ def graph_search(
     back what you learnt."""
     from cortex.tools.hits import found_answer
 
-    found = memory.search.graph_search(query, top_k=top_k, workspace=workspace_id)
+    found = memory.search.graph_search(query, top_k=top_k, workspace=workspace_id, explain=explain)
     return found_answer(memory, found, full=True, explain=explain)

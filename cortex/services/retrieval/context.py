@@ -9,6 +9,7 @@ from typing import Final
 from cortex.domain.taxonomy import FILE_RELATIONS, NodeType, RelationType, Status
 from cortex.domain.values import Node, Relation
 from cortex.services.files import Freshness, freshness
+from cortex.services.reach import Reach
 from cortex.store.database import Snapshot
 
 _PARENTS: Final = 4
@@ -131,17 +132,17 @@ def spots_of(snapshot: Snapshot, nodes: Sequence[Node], limit: int = _PLACES) ->
     return list(spots.values())[:limit]
 
 
-def placed(lists: Iterable[Iterable[Spot]]) -> list[tuple[Place, ...]]:
+def placed(lists: Iterable[Iterable[Spot]], reach: Reach) -> list[tuple[Place, ...]]:
     """The same lists as places: each distinct file is asked for once, outside a transaction."""
     kept = [list(spots) for spots in lists]
     files = {spot.file.id: spot.file for spots in kept for spot in spots}
-    states = {key: freshness(file) for key, file in files.items()}
+    states = {key: freshness(file, reach) for key, file in files.items()}
     return [tuple(spot.placed(states[spot.file.id]) for spot in spots) for spots in kept]
 
 
-def places_of(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Place, ...]:
+def places_of(snapshot: Snapshot, nodes: Sequence[Node], reach: Reach) -> tuple[Place, ...]:
     """Both in one, for a single node that a person looks at."""
-    [places] = placed([spots_of(snapshot, nodes)])
+    [places] = placed([spots_of(snapshot, nodes)], reach)
     return places
 
 

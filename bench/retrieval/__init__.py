@@ -1,0 +1,1 @@
+"""How well the product's own search finds what is labelled, on sets given by a path."""
