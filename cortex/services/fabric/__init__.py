@@ -1,0 +1,1 @@
+"""Memory Fabric: questions parsed, entities found in texts, results recalled and ranked."""
