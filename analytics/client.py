@@ -16,11 +16,16 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from analytics.protocol import Answer, decode_answer, encode_query
-from analytics.queries import Query, Row
+from analytics.queries import Query
+from cortex.domain.activity import Row
 from cortex.domain.errors import BusyError, CortexError, UnavailableError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 _ROOT: Final = str(Path(__file__).resolve().parent.parent)
 _FLAGS: Final[int] = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # of Windows alone
@@ -57,19 +62,38 @@ class Worker:
         child = self._child
         return child.process.pid if child is not None and child.process.poll() is None else None
 
-    def ask(self, query: Query[Row], *, timeout: float | None = None) -> Answer[Row]:
+    def ask(
+        self, query: Query[Row], *, timeout: float | None = None, wait: float | None = None
+    ) -> Answer[Row]:
         """The answer, as fresh as the file is when the worker begins.
 
         Raises BusyError when it is not there within `timeout` seconds (the worker is ended,
-        so as not to work for nobody), UnavailableError when the worker cannot run.
+        so as not to work for nobody), or when others' questions keep the worker for longer
+        than `wait` (it goes on), UnavailableError when the worker cannot run.
         """
-        deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
-        if not self._lock.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
+        limit = self._timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        if not self._lock.acquire(timeout=max(limit if wait is None else min(wait, limit), 0.0)):
             raise _late()
         try:
             return self._ask(query, deadline)
         finally:
             self._lock.release()
+
+    def arrow(self, query: Query[Row], *, timeout: float | None = None) -> pa.Table:
+        """The answer as an Arrow table; its columns are typed even where no row is.
+
+        Raises UnavailableError where `mcp-cortex[frames]` is not installed, and as `ask`.
+        """
+        from analytics.frames import to_arrow
+
+        return to_arrow(query, self.ask(query, timeout=timeout).rows)
+
+    def pandas(self, query: Query[Row], *, timeout: float | None = None) -> pd.DataFrame:
+        """The answer as a DataFrame. Raises as `arrow`."""
+        from analytics.frames import to_pandas
+
+        return to_pandas(query, self.ask(query, timeout=timeout).rows)
 
     def _ask(self, query: Query[Row], deadline: float) -> Answer[Row]:
         for again in (True, False):
@@ -103,6 +127,11 @@ class Worker:
         child, self._child = self._child, None
         if child is not None:
             child.end()
+
+    def end(self) -> None:
+        """End the process when it has answered; the next question starts another."""
+        with self._lock:
+            self._drop()
 
     def close(self) -> None:
         """End the process; a question that it is at ends with it."""

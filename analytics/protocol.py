@@ -7,17 +7,20 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Generic
 
-from analytics.queries import QUERIES, Mirrored, Query, Row
+from analytics.queries import QUERIES, Mirrored, Query
+from cortex.domain.activity import Row
 from cortex.domain.errors import (
     BusyError,
     CortexError,
     InvalidError,
     NotFoundError,
+    TooLargeError,
     UnavailableError,
 )
 
 _ERRORS: Final[dict[str, type[CortexError]]] = {
-    kind.code: kind for kind in (NotFoundError, InvalidError, BusyError, UnavailableError)
+    kind.code: kind
+    for kind in (NotFoundError, InvalidError, TooLargeError, BusyError, UnavailableError)
 }
 
 

@@ -7,9 +7,18 @@ None is an open end. A workspace is named always. Instants are the 27-character 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple
 
-Row = TypeVar("Row", bound=tuple[Any, ...])
+from cortex.domain.activity import (
+    BucketRow,
+    ChurnRow,
+    EventRow,
+    IdleRow,
+    LineageRow,
+    Row,
+    StepRow,
+    TypeRow,
+)
 
 
 class Mirrored(NamedTuple):
@@ -20,75 +29,6 @@ class Mirrored(NamedTuple):
     floor: int
     seq: int
     navigation: int
-
-
-class EventRow(NamedTuple):
-    """One event; `title` is the node's data text, or None when it is gone."""
-
-    at: str
-    kind: str
-    id: str
-    title: str | None
-    status: str | None
-    actor: str | None
-    detail: str | None
-
-
-class StepRow(NamedTuple):
-    """A node in the order of creation."""
-
-    key: int
-    id: str
-    created_at: str
-
-
-class BucketRow(NamedTuple):
-    """How many events of a kind happened from `start` on, for one unit."""
-
-    start: str
-    kind: str
-    total: int
-
-
-class TypeRow(NamedTuple):
-    """How many events of a kind befell nodes of a type; the type is None where it is gone."""
-
-    type: str | None
-    kind: str
-    total: int
-
-
-class ChurnRow(NamedTuple):
-    """One week, from its Monday: what came, what was replaced, archived, deleted."""
-
-    week: str
-    created: int
-    superseded: int
-    archived: int
-    deleted: int
-
-
-class LineageRow(NamedTuple):
-    """One link of a chain of supersedes; `superseded_by` is None at its head."""
-
-    id: str
-    type: str
-    status: str
-    created_at: str
-    superseded_by: str | None
-    superseded_at: str | None
-
-
-class IdleRow(NamedTuple):
-    """An active node, and its last sign of life: `what` is created, changed, focused or
-    opened, of the node itself or, where `below` is 1, of one that it contains."""
-
-    key: int
-    id: str
-    last_at: str
-    what: str
-    below: int
-    idle_seconds: float
 
 
 class CountRow(NamedTuple):
@@ -120,6 +60,29 @@ class CommunityRow(NamedTuple):
     modularity: float
     total: int
     source: str
+
+
+class WorkspaceRow(NamedTuple):
+    """A workspace of the file, with what it holds."""
+
+    workspace: str
+    nodes: int
+    relations: int
+
+
+class NameRow(NamedTuple):
+    """A node's type, and the first 80 characters of its title, text or path."""
+
+    id: str
+    type: str
+    title: str
+
+
+class DistributionRow(NamedTuple):
+    """How many active nodes have this value."""
+
+    value: int
+    nodes: int
 
 
 class Query(Generic[Row]):
@@ -214,11 +177,10 @@ class Lineage(Query[LineageRow]):
 
 @dataclass(frozen=True, slots=True)
 class Idle(Query[IdleRow]):
-    """Active nodes without a sign of life since `cutoff`, in or below them, by rising key.
+    """Active nodes without a sign of life since `cutoff`, in or below them, longest idle first.
 
-    The same keys as `cortex.store.archiving.Archiving.idle`: the newest `keep`, those of
-    `hot` (ids), session roots, goals, constraints and pinned nodes stay. `idle_seconds` is
-    counted up to the workspace's last activity.
+    The same nodes as `cortex.store.archiving.Archiving.idle`: the newest `keep`, those of
+    `hot` (ids), session roots, goals, constraints and pinned nodes stay. `take` None means all.
     """
 
     row = IdleRow
@@ -226,6 +188,7 @@ class Idle(Query[IdleRow]):
     cutoff: str
     keep: int
     hot: tuple[str, ...] = ()
+    take: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +206,34 @@ class Counts(Query[CountRow]):
 
     row = CountRow
     workspace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workspaces(Query[WorkspaceRow]):
+    """The workspaces of the file, those with most nodes first."""
+
+    row = WorkspaceRow
+
+
+@dataclass(frozen=True, slots=True)
+class Names(Query[NameRow]):
+    """What nodes are called, in the order of `ids`; those that do not exist are left out."""
+
+    row = NameRow
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution(Query[DistributionRow]):
+    """Active nodes by a whole number, its least value first.
+
+    `of` is degree, in_degree, out_degree, core, or component: the size of the weakly
+    connected component that a node lies in. Session roots are left out, derived relations too.
+    """
+
+    row = DistributionRow
+    workspace: str
+    of: str = "degree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +279,9 @@ QUERIES: Final[dict[str, type[Query[Any]]]] = {
         Idle,
         IdleTimes,
         Counts,
+        Workspaces,
+        Names,
+        Distribution,
         Centrality,
         Communities,
     )

@@ -5,8 +5,8 @@ by id is a tie by position, and the order in which rows arrive changes no answer
 Cost: 18 bytes a node beside its id, 26 bytes a relation; a build at 100,000 nodes and
 300,000 relations is a sort of each.
 Corners: a relation whose end is not among the nodes is left out. An instant that nobody
-knows is UNKNOWN_TIME, and a window over it is refused. The matrices of `simple` are kept and
-shared: whoever changes one copies it first.
+knows is UNKNOWN_TIME, and a window over it is refused. The matrices of `simple`, and graphs
+that a library needs, are kept and shared: whoever changes one copies it first.
 """
 
 from __future__ import annotations
@@ -63,7 +63,11 @@ class GraphSnapshot:
     weight: Floats
     derived: Flags
     relation_created: Integers
+    # What was built of the arrays, for as long as the snapshot lives.
     _matrices: dict[tuple[bool, Weights], csr_array] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    library_graphs: dict[tuple[str, bool, Weights], Any] = field(
         default_factory=dict, init=False, repr=False
     )
 

@@ -327,6 +327,31 @@ def test_an_answer_that_comes_too_late_is_an_error_and_the_next_one_is_its_own(
 
 
 @linux
+def test_whoever_waits_no_longer_for_a_busy_worker_leaves_it_at_its_work(worker: Worker) -> None:
+    wanted = worker.ask(Counts(HERE))
+    pid = worker.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(worker.ask, Counts(HERE))
+        assert within(5, first.running)
+        with pytest.raises(BusyError):
+            worker.ask(Buckets(HERE), wait=0.2)
+        os.kill(pid, signal.SIGCONT)
+        assert first.result(timeout=20) == wanted
+    assert worker.pid == pid
+
+
+def test_an_ended_worker_starts_again_with_the_next_question(worker: Worker) -> None:
+    first = worker.ask(Counts(HERE))
+    pid = worker.pid
+    worker.end()
+    assert worker.pid is None
+    assert worker.ask(Counts(HERE)) == first
+    assert worker.pid != pid
+
+
+@linux
 def test_closing_ends_a_question_that_another_thread_waits_for(worker: Worker) -> None:
     worker.ask(Counts(HERE))
     pid = worker.pid

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from analytics.client import Worker
-from analytics.queries import Events, Query, Row
+from analytics.queries import Events, Query
+from cortex.domain.activity import EventRow, Row
 from cortex.domain.errors import ConflictError
 from cortex.domain.instants import Instant, render
 from cortex.domain.taxonomy import NODE_TYPES, RELATION_TYPES, STATUSES, Action, RelationType
 from cortex.domain.values import NodeId, WorkspaceId, new_id
 from cortex.store.database import Database, Transaction
 from cortex.store.navigation import Visit
-from cortex.store.timeline import EventRow
 
 PLACES: Final = (WorkspaceId("here"), WorkspaceId("it's there"))
 ACTORS: Final = ("editor#1", "editor#2", "shell")

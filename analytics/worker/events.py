@@ -13,10 +13,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from analytics.queries import EventRow, Events
+from analytics.queries import Events
 from analytics.worker import sources
 from analytics.worker.instants import window
 from analytics.worker.mirror import View
+from cortex.domain.activity import EventRow
 
 _IN_WINDOW: Final = """
   FROM events

@@ -9,6 +9,7 @@ workspace, or filters that leave no node, give no rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -17,6 +18,7 @@ import numpy as np
 from analytics.measures.betweenness import betweenness_centrality
 from analytics.measures.closeness import closeness_centrality, harmonic_centrality
 from analytics.measures.communities import communities as find_communities
+from analytics.measures.components import weakly_connected_components
 from analytics.measures.cores import core_number
 from analytics.measures.degree import degree
 from analytics.measures.katz import katz_centrality
@@ -24,7 +26,14 @@ from analytics.measures.pagerank import pagerank
 from analytics.measures.sampled_betweenness import sampled_betweenness
 from analytics.measures.scores import Scores
 from analytics.measures.spectral import eigenvector_centrality, hits
-from analytics.queries import Centrality, Communities, CommunityRow, RankRow
+from analytics.queries import (
+    Centrality,
+    Communities,
+    CommunityRow,
+    Distribution,
+    DistributionRow,
+    RankRow,
+)
 from analytics.snapshot import GraphSnapshot, from_columns
 from analytics.worker.mirror import View
 from cortex.domain.errors import InvalidError, TooLargeError
@@ -88,14 +97,20 @@ MEASURES: Final[Mapping[str, _Measure]] = MappingProxyType(
         "core": lambda snapshot: core_number(snapshot),
     }
 )
+# Those that count something; their values are whole numbers.
+_WHOLE: Final = ("degree", "in_degree", "out_degree", "core")
+_BUT_ROOTS: Final = [kind for kind in NodeType if kind is not NodeType.SESSION]
 
 
-def centrality(view: View, query: Centrality) -> Iterable[RankRow]:
+def centrality(view: View, query: Centrality) -> Callable[[], Iterable[RankRow]]:
     """The best nodes by a measure, best first."""
     measure = MEASURES.get(query.measure)
     if measure is None:
         raise InvalidError(f"measure {query.measure!r} is unknown", "Valid: " + ", ".join(MEASURES))
-    snapshot = _snapshot(view, query)
+    return partial(_ranked, _snapshot(view, query), measure, query.take)
+
+
+def _ranked(snapshot: GraphSnapshot, measure: _Measure, take: int) -> Iterable[RankRow]:
     if not len(snapshot):
         return []
     scores = measure(snapshot)
@@ -108,21 +123,24 @@ def centrality(view: View, query: Centrality) -> Iterable[RankRow]:
             scores.source,
             len(snapshot),
         )
-        for at in scores.ranking(query.take).tolist()
+        for at in scores.ranking(take).tolist()
     ]
 
 
-def communities(view: View, query: Communities) -> Iterable[CommunityRow]:
+def communities(view: View, query: Communities) -> Callable[[], Iterable[CommunityRow]]:
     """The largest communities, each with its members of highest degree."""
-    snapshot = _snapshot(view, query)
+    return partial(_grouped, _snapshot(view, query), query.take, query.members)
+
+
+def _grouped(snapshot: GraphSnapshot, take: int, shown: int) -> Iterable[CommunityRow]:
     if not len(snapshot):
         return []
     found = find_communities(snapshot)
     within = degree(snapshot, "total").values
     rows = []
-    for group in range(min(query.take, len(found.groups))):
+    for group in range(min(take, len(found.groups))):
         members = found.groups.members(group)
-        best = members[np.argsort(-within[members], kind="stable")][: query.members]
+        best = members[np.argsort(-within[members], kind="stable")][:shown]
         rows.append(
             CommunityRow(
                 group,
@@ -136,15 +154,39 @@ def communities(view: View, query: Communities) -> Iterable[CommunityRow]:
     return rows
 
 
-def _snapshot(view: View, query: Centrality | Communities) -> GraphSnapshot:
-    """The active graph of a workspace, filtered as asked."""
-    nodes = view.rows(_NODES, workspace=query.workspace)
-    relations = view.rows(_RELATIONS, workspace=query.workspace)
+def distribution(view: View, query: Distribution) -> Callable[[], Iterable[DistributionRow]]:
+    """How many active nodes have which value, the least value first."""
+    if query.of != "component" and query.of not in _WHOLE:
+        valid = ", ".join((*_WHOLE, "component"))
+        raise InvalidError(f"{query.of!r} has no distribution", f"Valid: {valid}")
+    snapshot = _active(view, query.workspace).filtered(node_types=_BUT_ROOTS)
+    return partial(_distributed, snapshot, query.of)
+
+
+def _distributed(snapshot: GraphSnapshot, of: str) -> Iterable[DistributionRow]:
+    if not len(snapshot):
+        return []
+    if of == "component":
+        size = weakly_connected_components(snapshot).size
+        values = np.repeat(size, size)
+    else:
+        values = MEASURES[of](snapshot).values.astype(np.int64)
+    found, nodes = np.unique(values, return_counts=True)
+    return [
+        DistributionRow(value, count)
+        for value, count in zip(found.tolist(), nodes.tolist(), strict=True)
+    ]
+
+
+def _active(view: View, workspace: str) -> GraphSnapshot:
+    """The active graph of a workspace."""
+    nodes = view.rows(_NODES, workspace=workspace)
+    relations = view.rows(_RELATIONS, workspace=workspace)
     keys, ids, kinds, states, made = zip(*nodes, strict=True) if nodes else ((),) * 5
     near, far, types, weights, derived, at = (
         zip(*relations, strict=True) if relations else ((),) * 6
     )
-    snapshot = from_columns(
+    return from_columns(
         (
             keys,
             ids,
@@ -154,10 +196,14 @@ def _snapshot(view: View, query: Centrality | Communities) -> GraphSnapshot:
         ),
         (near, far, [RELATION_CODE[RelationType(kind)] for kind in types], weights, derived, at),
     )
+
+
+def _snapshot(view: View, query: Centrality | Communities) -> GraphSnapshot:
+    """The active graph of a workspace, filtered as asked."""
     start, stop = parse_window(query.from_time, query.to_time)
-    return snapshot.filtered(
+    return _active(view, query.workspace).filtered(
         node_types=[parse_kind(NodeType, name, "node_types") for name in query.node_types]
-        or [kind for kind in NodeType if kind is not NodeType.SESSION],
+        or _BUT_ROOTS,
         relation_types=[parse_kind(RelationType, name, "relations") for name in query.relations]
         or None,
         from_time=start,

@@ -41,7 +41,7 @@ class View:
         """The same, read bit by bit, before the next statement."""
         return self._attached.iter_rows(statement, **bound)
 
-    def source(self, statement: str, bound: str) -> list[tuple[Any, ...]]:
+    def source(self, statement: str, bound: str | None = None) -> list[tuple[Any, ...]]:
         """Rows of a statement over the file, as it was at the same moment; `bound` is ?1."""
         return self._attached.source(statement, bound)
 

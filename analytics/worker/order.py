@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Final
 
-from analytics.queries import Chronological, CountRow, Counts, Lineage, LineageRow, StepRow
+from analytics.queries import (
+    Chronological,
+    CountRow,
+    Counts,
+    Lineage,
+    NameRow,
+    Names,
+    WorkspaceRow,
+    Workspaces,
+)
+from analytics.worker import sources
 from analytics.worker.instants import text, window
 from analytics.worker.mirror import View
+from cortex.domain.activity import LineageRow, StepRow
 from cortex.domain.errors import NotFoundError
 
 _STEPS: Final = """
@@ -25,7 +37,7 @@ SELECT n.key, n.id, n.created
 
 _LINEAGE: Final = """
 WITH RECURSIVE replaced AS MATERIALIZED (
-    SELECT source AS new, target AS old, created FROM relations WHERE type = 'supersedes'),
+    SELECT source AS new, target AS old, created, key FROM relations WHERE type = 'supersedes'),
 older(key) AS (
     SELECT key FROM nodes WHERE id = $node
     UNION
@@ -35,7 +47,7 @@ newer(key) AS (
     UNION
     SELECT r.new FROM newer JOIN replaced AS r ON r.old = newer.key),
 chain(key) AS (SELECT key FROM older UNION SELECT key FROM newer)
-SELECT n.id, CAST(n.type AS VARCHAR), CAST(n.status AS VARCHAR), n.created, s.id, r.created
+SELECT n.id, CAST(n.type AS VARCHAR), CAST(n.status AS VARCHAR), n.created, s.id, r.created, r.key
   FROM chain JOIN nodes AS n ON n.key = chain.key
        LEFT JOIN (replaced AS r JOIN chain AS up ON up.key = r.new JOIN nodes AS s ON s.key = r.new)
               ON r.old = n.key
@@ -72,12 +84,28 @@ def lineage(view: View, query: Lineage) -> Iterable[LineageRow]:
     rows = view.rows(_LINEAGE, node=query.node)
     if not rows:
         raise NotFoundError(f"node {query.node!r} does not exist", "", "Search for it")
+    keys = json.dumps([row[-1] for row in rows if row[-1] is not None])
+    reasons = {int(key): reason for key, reason in view.source(sources.REASONS, keys)}
     return [
-        LineageRow(node, kind, status, text(made), by, None if at is None else text(at))
-        for node, kind, status, made, by, at in rows
+        LineageRow(
+            node, kind, status, text(made), by, None if at is None else text(at), reasons.get(key)
+        )
+        for node, kind, status, made, by, at, key in rows
     ]
 
 
 def counts(view: View, query: Counts) -> Iterable[CountRow]:
     """How many there are, by name."""
     return [CountRow(*row) for row in view.rows(_COUNTS, workspace=query.workspace)]
+
+
+def workspaces(view: View, _query: Workspaces) -> Iterable[WorkspaceRow]:
+    """What the file holds, the largest first."""
+    rows = view.source(sources.WORKSPACES)
+    found = [WorkspaceRow(name, int(nodes), int(relations)) for name, nodes, relations in rows]
+    return sorted(found, key=lambda row: (-row.nodes, row.workspace))
+
+
+def names(view: View, query: Names) -> Iterable[NameRow]:
+    """Type and title of nodes."""
+    return [NameRow(*row) for row in view.source(sources.NAMES, json.dumps(query.ids))]

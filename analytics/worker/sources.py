@@ -109,5 +109,31 @@ SELECT w.position, h.created_at, h.action, h.node_id, n.data, n.status,
                    LEFT JOIN nodes AS n ON n.id = h.node_id
  WHERE w.rank = 5
 """
+# Why each of some supersedes came to be, by key: what it says itself, else its newer node.
+REASONS: Final = """
+SELECT r.rowkey, COALESCE(NULLIF(json_extract(r.data, '$.reason'), ''),
+                          NULLIF(json_extract(n.data, '$.reason'), ''))
+  FROM json_each(?1) AS k CROSS JOIN relations AS r ON r.rowkey = k.value
+                          LEFT JOIN nodes AS n ON n.id = r.from_id
+"""
+WORKSPACES: Final = """
+SELECT workspace_id, SUM(nodes), SUM(relations) FROM (
+    SELECT workspace_id, COUNT(*) AS nodes, 0 AS relations FROM nodes GROUP BY workspace_id
+    UNION ALL
+    SELECT workspace_id, 0, COUNT(*) FROM relations GROUP BY workspace_id)
+ GROUP BY workspace_id
+"""
+NAMES: Final = """
+SELECT n.id, n.type, substr(COALESCE(NULLIF(json_extract(n.data, '$.title'), ''),
+                                     NULLIF(json_extract(n.data, '$.text'), ''),
+                                     json_extract(n.data, '$.path'), ''), 1, 80)
+  FROM json_each(?1) AS i CROSS JOIN nodes AS n ON n.id = i.value
+ ORDER BY i.key
+"""
 # Access counts are no part of the log: read when asked for.
 ACCESSES: Final = "SELECT node_key, last_at FROM accesses"
+OPENED_SINCE: Final = "SELECT node_key FROM accesses WHERE last_at >= ?1"
+OPENED_OF: Final = """
+SELECT a.node_key, a.last_at
+  FROM json_each(?1) AS k CROSS JOIN accesses AS a ON a.node_key = k.value
+"""

@@ -1,9 +1,9 @@
-"""Commands that look back: the history of visits or of one node, and the timeline."""
+"""The command that looks back: the history of visits, or of one node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -140,52 +140,3 @@ def _short(value: Any) -> str:
     if value is None:
         return "nothing"
     return shorten(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 160)
-
-
-@commands.command()
-def timeline(
-    from_time: Annotated[
-        str | None, typer.Option("--from", help="From when: 2026-05-12, or with a time.")
-    ] = None,
-    to_time: Annotated[
-        str | None, typer.Option("--to", help="Until when; a date includes its day.")
-    ] = None,
-    session: Annotated[
-        Literal["all", "last"], typer.Option("--session", help="Everyone, or the last one only.")
-    ] = "all",
-    limit: Limit = 50,
-    home: Home = None,
-    workspace: Workspace = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show what happened, newest first: made, changed, deleted, related, visited."""
-    from rich.text import Text
-
-    from cortex.cli.looking import dump, out, table
-
-    with opened(load_settings(home=home, workspace=workspace)) as memory:
-        found = memory.timeline.session_timeline(
-            workspace=workspace,
-            from_time=from_time,
-            to_time=to_time,
-            session=session,
-            limit=limit,
-        )
-        place = memory.engine.workspace(workspace)
-    if as_json:
-        from dataclasses import asdict
-
-        dump({"events": [asdict(event) for event in found.events],
-              "truncated": found.next_cursor is not None})  # fmt: skip
-        return
-    if not found.events:
-        out.print(Text(f"Nothing happened in {place!r} in that time."))
-        return
-    rows = [
-        (event.at[:19], event.kind, event.id[:8], event.detail.partition(":")[0], event.title,
-         event.actor or "")
-        for event in found.events
-    ]  # fmt: skip
-    out.print(table("", ("at", "what", "id", "type", "title", "by"), rows))
-    if found.next_cursor is not None:
-        out.print("… and earlier; --limit or --to shows more")

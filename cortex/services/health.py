@@ -22,6 +22,7 @@ from cortex.services.duplicates import near_duplicates
 from cortex.services.engine import Engine
 from cortex.services.files import Freshness, freshness, path_of
 from cortex.services.ingest.sources import SUFFIXES
+from cortex.services.reach import reach_of
 from cortex.services.resolving import head_of
 from cortex.store.database import Snapshot
 from cortex.store.health import Check
@@ -97,7 +98,8 @@ class Checkup:
             texts = snapshot.health.texts(place, TEXTS, _CUT)
             active = snapshot.nodes.counts(place).get(Status.ACTIVE, 0)
             generation = snapshot.generation().seq
-        states = {file.id: freshness(file) for file in files if "size" in file.data}
+            reach = reach_of(snapshot, self._engine.settings)
+        states = {file.id: freshness(file, reach) for file in files if "size" in file.data}
         differing = (Freshness.CHANGED, Freshness.MISSING)
         rows[Check.CHANGED_FILES] = [
             (file.id, states[file.id]) for file in files if states.get(file.id) in differing

@@ -1,6 +1,8 @@
-"""Time: the walk through a window, and the flat list of events. From SQLite's indexes.
+"""Time: the walk through a window, and the flat list of events.
 
-`TimelineSource` is what the analytics worker will also offer; both give the same rows.
+SQLite's indexes have a page of everyone's events in half a millisecond. No index says whose
+events they are, nor which nodes take part in a relation: over a long history the analytics
+worker has such pages, and SQLite the same rows where it is out, with `degraded`.
 """
 
 from __future__ import annotations
@@ -9,25 +11,27 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
-from cortex.domain.errors import InvalidError
+from cortex.domain.activity import EventRow, StepRow, Told
+from cortex.domain.errors import BusyError, InvalidError, UnavailableError
 from cortex.domain.instants import Instant, parse_window
 from cortex.domain.taxonomy import NodeType, RelationType, parse_kind
 from cortex.domain.values import Node, Relation, WorkspaceId, shorten
 from cortex.graph.expansion import subgraph
+from cortex.services.activity import HistorySource, degraded_by
 from cortex.services.engine import Engine
 from cortex.services.history import History
 from cortex.services.resolving import resolve_node
-from cortex.services.viewport import decode_cursor, encode_cursor
+from cortex.services.viewport import decode_cursor, encode_cursor, encode_place
 from cortex.store.database import Snapshot
 from cortex.store.nodes import FIRST
-from cortex.store.timeline import EventRow
 
 Session = Literal["all", "current", "last"]
 _REACH: Final = 6
 _REACHED: Final = 20_000
 _PAGE: Final = 500
+_LONG: Final = 20_000  # rows of log and history; SQLite looks through fewer in some 40 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class Events:
     events: tuple[Event, ...]
     next_cursor: str | None
     generation: int
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +66,16 @@ class Steps:
     relations: tuple[Relation, ...]
     next_cursor: str | None
     generation: int
-
-
-class TimelineSource(Protocol):
-    """Rows of events; the SQLite file answers by index, the analytics worker by scan."""
-
-    def events(
-        self,
-        workspace: WorkspaceId,
-        start: Instant | None,
-        stop: Instant | None,
-        actor: str | None,
-        take: int,
-        skip: int = 0,
-    ) -> list[EventRow]:
-        """Events of a window, newest first; at one instant by kind, then id."""
+    degraded: str | None = None
 
 
 class Timeline:
     """Answers what happened, and in which order."""
 
-    def __init__(self, engine: Engine, history: History) -> None:
+    def __init__(self, engine: Engine, history: History, source: HistorySource | None) -> None:
         self._engine = engine
         self._history = history
+        self._source = source
 
     def session_timeline(
         self,
@@ -103,21 +95,30 @@ class Timeline:
         start, stop = parse_window(from_time, to_time)
         stop, skip = _event_cursor(cursor) if cursor else (stop, 0)
         self._history.flush()
+        degraded = None
         with self._engine.database.read() as snapshot:
             actor = self._actor(snapshot, place, session)
-            source: TimelineSource = snapshot.timeline
-            rows = (
-                []
-                if session == "last" and actor is None
-                else source.events(place, start, stop, actor, limit + 1, skip)
-            )
+            nobody = session == "last" and actor is None
             generation = snapshot.generation().seq
+        rows: Sequence[EventRow] | None = () if nobody else None
+        source = self._source
+        if source is not None and actor is not None and self._long():
+            try:
+                told = source.events(place, start, stop, actor, limit + 1, skip)
+                rows, generation = told.rows, told.generation
+            except (BusyError, UnavailableError) as error:
+                degraded = degraded_by(error)
+        if rows is None:
+            with self._engine.database.read() as snapshot:
+                rows = snapshot.timeline.events(place, start, stop, actor, limit + 1, skip)
+                generation = snapshot.generation().seq
         page = rows[:limit]
         more = len(rows) > limit
         return Events(
             tuple(_event(row) for row in page),
             _next_event_cursor(page, stop, skip) if more else None,
             generation,
+            degraded,
         )
 
     def _actor(self, snapshot: Snapshot, place: WorkspaceId, session: Session) -> str | None:
@@ -155,6 +156,14 @@ class Timeline:
         near: frozenset[int] | None = None
         if start_id:
             near = self._near(start_id, place, strict=workspace is not None)
+        degraded = None
+        source = self._source
+        if source is not None and kind is not None and near is None and self._long():
+            try:
+                told = source.taking_part(place, start, stop, kinds, kind, after, limit + 1)
+                return self._steps(told, kind, limit)
+            except (BusyError, UnavailableError) as error:
+                degraded = degraded_by(error)
         taken: list[Node] = []
         relations: dict[str, Relation] = {}
         with self._engine.database.read() as snapshot:
@@ -176,6 +185,26 @@ class Timeline:
             tuple(relations.values()),
             encode_cursor(taken[limit - 1]) if len(taken) > limit else None,
             generation,
+            degraded,
+        )
+
+    def _long(self) -> bool:
+        with self._engine.database.read() as snapshot:
+            return snapshot.timeline.length() > _LONG
+
+    def _steps(self, told: Told[StepRow], kind: RelationType, limit: int) -> Steps:
+        """The worker's page with its nodes; one that was deleted meanwhile is left out."""
+        page = told.rows[:limit]
+        with self._engine.database.read() as snapshot:
+            nodes = snapshot.nodes.by_ids([row.id for row in page])
+            joined = _taking_part(snapshot, nodes, kind)
+        relations = {relation.id: relation for _, beside in joined for relation in beside}
+        more = len(told.rows) > limit
+        return Steps(
+            tuple(nodes),
+            tuple(relations.values()),
+            encode_place(page[-1].created_at, page[-1].id) if more else None,
+            told.generation,
         )
 
     def _near(self, start_id: str, place: WorkspaceId, *, strict: bool) -> frozenset[int]:

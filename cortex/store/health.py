@@ -14,7 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from cortex.domain.taxonomy import ENDS, NODE_TYPES, RelationType
+from cortex.domain.taxonomy import ENDS, NODE_TYPES
 from cortex.domain.values import Node, NodeId, WorkspaceId
 from cortex.store.nodes import node_of
 
@@ -43,18 +43,17 @@ SELECT r.from_id, r.to_id, r.rowkey
  WHERE r.workspace_id = :workspace AND r.from_id NOT IN (SELECT id FROM gone)
  ORDER BY 1, 2, 3
 """
-_OFF_TAXONOMY: Final = """
-SELECT r.from_id, r.to_id, r.type, r.weight
-  FROM json_each(:ends) AS allowed
- CROSS JOIN relations AS r ON r.workspace_id = :workspace AND r.type = allowed.key
-  JOIN nodes AS a ON a.id = r.from_id
-  JOIN nodes AS b ON b.id = r.to_id
- WHERE a.status = 'active' AND b.status = 'active'
-   AND (instr(json_extract(allowed.value, '$[0]'), ' ' || a.type || ' ') = 0
-        OR instr(json_extract(allowed.value, '$[1]'), ' ' || b.type || ' ') = 0)
-   AND json_extract(r.data, '$.meant') IS NOT 1
-   AND json_extract(r.data, '$.derived') IS NOT 1
- ORDER BY r.from_id, r.to_id, r.type
+# Two scans, joined in Python: SQLite looks up both ends of each relation by text, 0.9 s at
+# 300,000 of them where this takes 0.6.
+_ACTIVE_TYPES: Final = """
+SELECT id, type FROM nodes WHERE workspace_id = :workspace AND status = 'active'
+"""
+_NARROW_RELATIONS: Final = """
+SELECT from_id, to_id, type, weight
+  FROM relations
+ WHERE workspace_id = :workspace AND type IN (SELECT value FROM json_each(:types))
+   AND (data = '{}' OR json_extract(data, '$.meant') IS NOT 1
+                       AND json_extract(data, '$.derived') IS NOT 1)
 """
 # The older one first: as a rule it is the one that is no longer so.
 _CONTRADICTIONS: Final = """
@@ -75,25 +74,28 @@ WITH RECURSIVE newer(old, new) AS (
     UNION
     SELECT newer.old, r.from_id
       FROM newer JOIN relations AS r ON r.to_id = newer.new AND r.type = 'supersedes'),
-support(giver, taker, type) AS (
-    SELECT from_id, to_id, type FROM relations
-     WHERE workspace_id = :workspace AND type IN ('supports', 'answers')
-       AND json_extract(data, '$.derived') IS NOT 1
+given(giver, taker, type) AS (
+    SELECT g.id, r.to_id, r.type
+      FROM nodes AS g CROSS JOIN relations AS r
+           ON r.from_id = g.id AND r.type IN ('supports', 'answers')
+     WHERE g.workspace_id = :workspace AND g.status = 'stale'
+       AND json_extract(r.data, '$.derived') IS NOT 1
     UNION ALL
-    SELECT to_id, from_id, type FROM relations
-     WHERE workspace_id = :workspace AND type = 'derives_from'
-       AND json_extract(data, '$.derived') IS NOT 1)
+    SELECT g.id, r.from_id, r.type
+      FROM nodes AS g CROSS JOIN relations AS r ON r.to_id = g.id AND r.type = 'derives_from'
+     WHERE g.workspace_id = :workspace AND g.status = 'stale'
+       AND json_extract(r.data, '$.derived') IS NOT 1)
 SELECT s.taker, s.giver, s.type
-  FROM support AS s
-  JOIN nodes AS g ON g.id = s.giver
-  JOIN nodes AS t ON t.id = s.taker
- WHERE g.status = 'stale' AND t.status = 'active'
+  FROM given AS s JOIN nodes AS t ON t.id = s.taker
+ WHERE t.status = 'active'
    AND NOT EXISTS (
        SELECT 1
          FROM newer
          JOIN nodes AS h ON h.id = newer.new AND h.status = 'active'
-         JOIN support AS carried
-           ON carried.giver = h.id AND carried.taker = s.taker AND carried.type = s.type
+         JOIN relations AS c
+           ON c.from_id = CASE s.type WHEN 'derives_from' THEN s.taker ELSE h.id END
+          AND c.to_id = CASE s.type WHEN 'derives_from' THEN h.id ELSE s.taker END
+          AND c.type = s.type AND json_extract(c.data, '$.derived') IS NOT 1
         WHERE newer.old = s.giver)
  ORDER BY s.giver, s.taker, s.type
 """
@@ -194,23 +196,27 @@ _STATEMENTS: Final = MappingProxyType(
         Check.INDEX_LAG: _UNINDEXED,
         Check.TASKS_WITHOUT_OUTCOME: _TASKS,
         Check.FACTS_WITHOUT_SOURCE: _FACTS,
-        Check.OFF_TAXONOMY: _OFF_TAXONOMY,
         Check.HUBS: _HUBS,
         Check.NEVER_READ: _NEVER_READ,
     }
 )
 
 
-def _narrow() -> dict[RelationType, list[str]]:
-    """Types that do not join anything to anything, with the names of their ends."""
-    return {
-        kind: [f" {' '.join(sorted(side))} " for side in sides]
+_NARROW: Final = MappingProxyType(
+    {
+        kind: sides
         for kind, sides in ENDS.items()
         if any(len(side) < len(NODE_TYPES) for side in sides)
     }
-
-
-_ENDS: Final = json.dumps(_narrow())
+)
+"""Types that do not join anything to anything, with those of their ends."""
+_ALLOWED: Final = frozenset(
+    (near.value, kind.value, far.value)
+    for kind, (nears, fars) in _NARROW.items()
+    for near in nears
+    for far in fars
+)
+_NARROW_TYPES: Final = json.dumps([kind.value for kind in _NARROW])
 
 
 class Saying(NamedTuple):
@@ -229,8 +235,23 @@ class HealthChecks:
 
     def found(self, check: Check, workspace: WorkspaceId, **bound: Any) -> list[tuple[Any, ...]]:
         """The rows of one check: an id, then what else its mend needs."""
-        values = {"workspace": workspace, "ends": _ENDS, **bound}
+        if check is Check.OFF_TAXONOMY:
+            return self._off_taxonomy(workspace)
+        values = {"workspace": workspace, **bound}
         return self._connection.execute(_STATEMENTS[check], values).fetchall()
+
+    def _off_taxonomy(self, workspace: WorkspaceId) -> list[tuple[Any, ...]]:
+        values = {"workspace": workspace, "types": _NARROW_TYPES}
+        kind = dict(self._connection.execute(_ACTIVE_TYPES, values)).get
+        rows = self._connection.execute(_NARROW_RELATIONS, values)
+        # An end that is not active has no type here.
+        return sorted(
+            row
+            for row in rows
+            if (near := kind(row[0])) is not None
+            and (far := kind(row[1])) is not None
+            and (near, row[2], far) not in _ALLOWED
+        )
 
     def files(self, workspace: WorkspaceId, limit: int) -> list[Node]:
         """Active filerefs, newest first."""

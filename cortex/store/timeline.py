@@ -5,68 +5,82 @@ from __future__ import annotations
 import sqlite3
 from typing import Final, NamedTuple
 
+from cortex.domain.activity import EventRow
 from cortex.domain.instants import Instant
 from cortex.domain.values import WorkspaceId
 
 # Each branch reads its newest rows by index and stops at the limit; the outer query merges
 # them by the same order (`tie`), else pages would repeat what happened at one instant.
 # A change that only moved `parent_id` (a side effect of contains) is no event of its own.
+# No index tells changes from insertions, or deletions from both: those branches look back no
+# further than where another one has filled the page, instead of through the whole log.
 _EVENTS: Final = """
+WITH made AS MATERIALIZED (
+    SELECT n.created_at AS at, 'created' AS kind, n.id AS id, n.data AS title,
+           n.status AS status, n.type AS detail, 1 AS place, n.id AS tie,
+           (SELECT c.actor FROM changes AS c
+             WHERE c.entity = 'node' AND c.key = n.rowkey AND c.op = 'insert') AS actor
+      FROM nodes AS n
+     WHERE n.workspace_id = :workspace AND n.created_at >= :start AND n.created_at <= :stop
+       AND (:actor IS NULL OR EXISTS (SELECT 1 FROM changes AS c
+             WHERE c.entity = 'node' AND c.key = n.rowkey AND c.op = 'insert'
+               AND c.actor = :actor))
+     ORDER BY n.created_at DESC, n.id DESC LIMIT :limit),
+related AS MATERIALIZED (
+    SELECT r.created_at AS at, 'related', r.from_id, n.data, n.status,
+           r.type || ':' || r.to_id, 4, r.id,
+           (SELECT c.actor FROM changes AS c
+             WHERE c.entity = 'relation' AND c.key = r.rowkey AND c.op = 'insert')
+      FROM relations AS r JOIN nodes AS n ON n.id = r.from_id
+     WHERE r.workspace_id = :workspace AND r.created_at >= :start AND r.created_at <= :stop
+       AND (:actor IS NULL OR EXISTS (SELECT 1 FROM changes AS c
+             WHERE c.entity = 'relation' AND c.key = r.rowkey AND c.op = 'insert'
+               AND c.actor = :actor))
+     ORDER BY r.created_at DESC, r.id DESC LIMIT :limit),
+visited AS MATERIALIZED (
+    SELECT h.created_at AS at, h.action, h.node_id, n.data, n.status, n.type, 5, h.id,
+           json_extract(h.context, '$.actor')
+      FROM navigation_history AS h LEFT JOIN nodes AS n ON n.id = h.node_id
+     WHERE h.workspace_id = :workspace AND h.created_at >= :start AND h.created_at <= :stop
+       AND (:actor IS NULL OR json_extract(h.context, '$.actor') = :actor)
+     ORDER BY h.created_at DESC, h.id DESC LIMIT :limit),
+reach(at) AS MATERIALIZED (
+    SELECT max(:start,
+        COALESCE((SELECT at FROM made ORDER BY at DESC LIMIT 1 OFFSET :limit - 1), ''),
+        COALESCE((SELECT at FROM related ORDER BY at DESC LIMIT 1 OFFSET :limit - 1), ''),
+        COALESCE((SELECT at FROM visited ORDER BY at DESC LIMIT 1 OFFSET :limit - 1), ''))),
+changed AS MATERIALIZED (
+    SELECT c.at AS at, CASE WHEN json_extract(c.before, '$.status') IS NOT n.status
+                            THEN 'status' ELSE 'changed' END,
+           n.id, n.data, n.status, n.type, 2, c.seq, c.actor
+      FROM changes AS c JOIN nodes AS n ON n.rowkey = c.key
+     WHERE c.workspace_id = :workspace AND c.at >= (SELECT at FROM reach) AND c.at <= :stop
+       AND c.entity = 'node' AND c.op = 'update'
+       AND (json_extract(c.before, '$.data') IS NOT n.data
+            OR json_extract(c.before, '$.status') IS NOT n.status)
+       AND (:actor IS NULL OR c.actor = :actor)
+     ORDER BY c.at DESC, c.seq DESC LIMIT :limit),
+deleted AS MATERIALIZED (
+    SELECT c.at, 'deleted', json_extract(c.before, '$.id'),
+           json_extract(c.before, '$.data'), 'deleted',
+           json_extract(c.before, '$.type'), 3, c.seq, c.actor
+      FROM changes AS c
+     WHERE c.workspace_id = :workspace AND c.at <= :stop AND c.at >= (SELECT max(reach.at,
+               COALESCE((SELECT at FROM changed ORDER BY at DESC LIMIT 1 OFFSET :limit - 1), ''))
+             FROM reach)
+       AND c.entity = 'node' AND c.op = 'delete'
+       AND (:actor IS NULL OR c.actor = :actor)
+     ORDER BY c.at DESC, c.seq DESC LIMIT :limit)
 SELECT at, kind, id, title, status, actor, detail FROM (
-    SELECT * FROM (
-        SELECT n.created_at AS at, 'created' AS kind, n.id AS id, n.data AS title,
-               n.status AS status, n.type AS detail, 1 AS place, n.id AS tie,
-               (SELECT c.actor FROM changes AS c
-                 WHERE c.entity = 'node' AND c.key = n.rowkey AND c.op = 'insert') AS actor
-          FROM nodes AS n
-         WHERE n.workspace_id = :workspace AND n.created_at >= :start AND n.created_at <= :stop
-           AND (:actor IS NULL OR EXISTS (SELECT 1 FROM changes AS c
-                 WHERE c.entity = 'node' AND c.key = n.rowkey AND c.op = 'insert'
-                   AND c.actor = :actor))
-         ORDER BY n.created_at DESC, n.id DESC LIMIT :limit)
+    SELECT * FROM made
     UNION ALL
-    SELECT * FROM (
-        SELECT c.at, CASE WHEN json_extract(c.before, '$.status') IS NOT n.status
-                          THEN 'status' ELSE 'changed' END,
-               n.id, n.data, n.status, n.type, 2, c.seq, c.actor
-          FROM changes AS c JOIN nodes AS n ON n.rowkey = c.key
-         WHERE c.workspace_id = :workspace AND c.at >= :start AND c.at <= :stop
-           AND c.entity = 'node' AND c.op = 'update'
-           AND (json_extract(c.before, '$.data') IS NOT n.data
-                OR json_extract(c.before, '$.status') IS NOT n.status)
-           AND (:actor IS NULL OR c.actor = :actor)
-         ORDER BY c.at DESC, c.seq DESC LIMIT :limit)
+    SELECT * FROM related
     UNION ALL
-    SELECT * FROM (
-        SELECT c.at, 'deleted', json_extract(c.before, '$.id'),
-               json_extract(c.before, '$.data'), 'deleted',
-               json_extract(c.before, '$.type'), 3, c.seq, c.actor
-          FROM changes AS c
-         WHERE c.workspace_id = :workspace AND c.at >= :start AND c.at <= :stop
-           AND c.entity = 'node' AND c.op = 'delete'
-           AND (:actor IS NULL OR c.actor = :actor)
-         ORDER BY c.at DESC, c.seq DESC LIMIT :limit)
+    SELECT * FROM visited
     UNION ALL
-    SELECT * FROM (
-        SELECT r.created_at, 'related', r.from_id, n.data, n.status,
-               r.type || ':' || r.to_id, 4, r.id,
-               (SELECT c.actor FROM changes AS c
-                 WHERE c.entity = 'relation' AND c.key = r.rowkey AND c.op = 'insert')
-          FROM relations AS r JOIN nodes AS n ON n.id = r.from_id
-         WHERE r.workspace_id = :workspace AND r.created_at >= :start AND r.created_at <= :stop
-           AND (:actor IS NULL OR EXISTS (SELECT 1 FROM changes AS c
-                 WHERE c.entity = 'relation' AND c.key = r.rowkey AND c.op = 'insert'
-                   AND c.actor = :actor))
-         ORDER BY r.created_at DESC, r.id DESC LIMIT :limit)
+    SELECT * FROM changed
     UNION ALL
-    SELECT * FROM (
-        SELECT h.created_at, h.action, h.node_id, n.data, n.status, n.type, 5, h.id,
-               json_extract(h.context, '$.actor')
-          FROM navigation_history AS h LEFT JOIN nodes AS n ON n.id = h.node_id
-         WHERE h.workspace_id = :workspace AND h.created_at >= :start AND h.created_at <= :stop
-           AND (:actor IS NULL OR json_extract(h.context, '$.actor') = :actor)
-         ORDER BY h.created_at DESC, h.id DESC LIMIT :limit)
-)
+    SELECT * FROM deleted)
  ORDER BY at DESC, place DESC, tie DESC LIMIT :take OFFSET :skip
 """
 # The inner scans stop at the first row of someone else, or after a bounded look back.
@@ -86,18 +100,12 @@ SELECT actor, at FROM (
          WHERE actor <> :current LIMIT 1))
  ORDER BY at DESC, actor LIMIT 1
 """
-
-
-class EventRow(NamedTuple):
-    """One event; `title` is the node's data text, or None when it is gone."""
-
-    at: str
-    kind: str
-    id: str
-    title: str | None
-    status: str | None
-    actor: str | None
-    detail: str | None
+# The ends of the two long tables, each read from its key.
+_LENGTH: Final = """
+SELECT (SELECT COALESCE(MAX(seq), 0) FROM changes) - (SELECT COALESCE(MIN(seq), 0) FROM changes)
+     + (SELECT COALESCE(MAX(id), 0) FROM navigation_history)
+     - (SELECT COALESCE(MIN(id), 0) FROM navigation_history)
+"""
 
 
 class LastActivity(NamedTuple):
@@ -136,6 +144,10 @@ class Timeline:
             },
         )
         return [EventRow(*row) for row in rows]
+
+    def length(self) -> int:
+        """About how many rows the log and the history have, of all workspaces."""
+        return int(self._connection.execute(_LENGTH).fetchone()[0])
 
     def last_other(self, workspace: WorkspaceId, current: str) -> LastActivity | None:
         """The newest activity whose actor is not `current`."""

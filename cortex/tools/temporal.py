@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from cortex.domain.errors import InvalidError
 from cortex.tools.arguments import (
     Cursor,
     FromTime,
@@ -30,7 +32,9 @@ from cortex.tools.render import (
 )
 
 if TYPE_CHECKING:
+    from cortex.domain.activity import BucketRow, TypeRow
     from cortex.memory import Memory
+    from cortex.services.activity import Counted
     from cortex.services.timeline import Event, Events
 
 
@@ -76,12 +80,13 @@ def temporal_walk(
     lines += [relation_line(relation, names) for relation in beside]
     footer = f"\n{len(shown)} nodes" + (f"; next: cursor={next_cursor}" if next_cursor else "")
     return Answer(
-        joined(lines) + footer,
+        joined(lines) + footer + _note(found.degraded),
         {
             "nodes": nodes,
             "relations": relations,
             "truncated": next_cursor is not None or len(relations) < len(beside),
             "next_cursor": next_cursor,
+            "degraded": found.degraded,
             "generation": found.generation,
         },
     )
@@ -94,10 +99,19 @@ def session_timeline(
     from_time: FromTime = "",
     to_time: ToTime = "",
     session: Annotated[Literal["all", "current", "last"], "whose events"] = "all",
+    by: Annotated[
+        Literal["hour", "day", "week", "type"] | None, "count them instead, by time or node type"
+    ] = None,
     limit: Limit = 50,
     cursor: Cursor | None = None,
 ) -> Answer:
     """What happened, newest first: nodes made, changed, deleted, relations, navigation."""
+    if by is not None:
+        if session != "all":
+            raise InvalidError(
+                "by counts everyone's events", "Valid: by with session all", "Leave one of them out"
+            )
+        return _counted(memory, by, from_time or None, to_time or None, workspace_id)
 
     def page(limit: int) -> tuple[Events, list[dict[str, Any]], list[str]]:
         found = memory.timeline.session_timeline(
@@ -123,14 +137,57 @@ def session_timeline(
     if found.next_cursor:
         footer += f"; next: cursor={found.next_cursor}"
     return Answer(
-        joined(lines) + footer,
+        joined(lines) + footer + _note(found.degraded),
         {
             "events": events,
             "truncated": found.next_cursor is not None,
             "next_cursor": found.next_cursor,
+            "degraded": found.degraded,
             "generation": found.generation,
         },
     )
+
+
+def _counted(
+    memory: Memory,
+    by: Literal["hour", "day", "week", "type"],
+    from_time: str | None,
+    to_time: str | None,
+    workspace: str | None,
+) -> Answer:
+    """Counts by unit of time, newest first, or by type of node, most first."""
+    service = memory.activity
+    window = {"from_time": from_time, "to_time": to_time, "workspace": workspace}
+    found: Counted[TypeRow] | Counted[BucketRow]
+    if by == "type":
+        found = service.by_type(**window)
+        rows: Sequence[TypeRow | BucketRow] = found.rows
+        lines = [f"{row.type or 'gone'} {row.kind} {row.total}" for row in found.rows]
+    else:
+        found = service.buckets(by, **window)
+        rows = found.rows[::-1]
+        width = 13 if by == "hour" else 10
+        lines = [f"{row.start[:width]} {row.kind} {row.total}" for row in found.rows[::-1]]
+    counts = fitting([row._asdict() for row in rows], STRUCTURED)
+    shown = fitting(lines, TEXT - 200, len)
+    total = sum(row.total for row in rows)
+    cut = f", {len(shown)} of {len(lines)} lines shown" if len(shown) < len(lines) else ""
+    return Answer(
+        joined(shown) + f"\n{total} events{cut}" + _note(found.degraded),
+        {
+            "counts": counts,
+            "by": by,
+            "total": total,
+            "truncated": len(counts) < len(rows),
+            "degraded": found.degraded,
+            "unread": list(found.unread),
+            "generation": found.generation,
+        },
+    )
+
+
+def _note(degraded: str | None) -> str:
+    return f"\ndegraded: {degraded}" if degraded else ""
 
 
 def _event_json(event: Event, names: Names) -> dict[str, Any]:
