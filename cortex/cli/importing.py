@@ -1,4 +1,4 @@
-"""`cortex import`: first memories from the reference memory server, or from another database."""
+"""`cortex import`: an export, the reference memory server's file, or another database."""
 
 from __future__ import annotations
 
@@ -24,20 +24,24 @@ commands = typer.Typer()
 def import_(
     file: Annotated[
         Path,
-        typer.Argument(help="memory.jsonl of the reference memory server, or a database."),
+        typer.Argument(help="What cortex export wrote, memory.jsonl, or a database."),
     ],
     home: Home = None,
     workspace: Workspace = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would do, and change nothing.")
     ] = False,
+    no_log: Annotated[
+        bool, typer.Option("--no-log", help="Leave out the log of an export that has one.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take in the memories of the reference memory server, or of another database.
+    """Take in an export, the file of the reference memory server, or another database.
 
-    Done again, it adds what is new and changes nothing else. Of a database every workspace
-    comes in, or with --workspace the one named.
+    Done again, it adds what is new and changes nothing else. Of an export or a database
+    every workspace comes in, or with --workspace the one named.
     """
+    from cortex.services.keeping.export_file import is_export
     from cortex.store.copying import is_database
 
     settings = load_settings(home=home, workspace=workspace)
@@ -48,6 +52,11 @@ def import_(
             settings = replace(settings, home=Path(folder) / "home")
         if is_database(file):
             _import_database(settings, file, workspace, dry_run=dry_run, as_json=as_json)
+        elif is_export(file):
+            with opened(settings) as memory:
+                _import_export(
+                    memory, file, workspace, log=not no_log, dry_run=dry_run, as_json=as_json
+                )
         else:
             with opened(settings) as memory:
                 _import_memory(memory, file, dry_run=dry_run, as_json=as_json)
@@ -104,6 +113,7 @@ def _import_database(
     with opened(settings) as memory:
         done: dict[str, Any]
         if copied:
+            memory.importing.forget_origin()
             status = memory.status()
             places = status["workspaces"]
             done = {
@@ -130,6 +140,40 @@ def _import_database(
     if done.get("present") or done.get("refused"):
         out.print(
             Text(f"{done['present']} here already, {done['refused']} against this memory's rules")
+        )
+    _say_pending(left)
+
+
+def _import_export(
+    memory: Memory, file: Path, workspace: str | None, *, log: bool, dry_run: bool, as_json: bool
+) -> None:
+    from rich.text import Text
+
+    from cortex.cli.backup import said_counts
+    from cortex.cli.looking import dump, out, progress, wait_for_vectors
+
+    with progress("importing") as bar:
+        task = bar.add_task("importing", total=None)
+        report = memory.exporting.import_file(
+            file,
+            workspace=workspace,
+            log=log,
+            dry_run=dry_run,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    left = 0 if dry_run else wait_for_vectors(memory)
+    if as_json:
+        dump({**asdict(report), "pending": left})
+        return
+    counts = said_counts(report.counts)
+    places = ", ".join(report.workspaces) or "none"
+    out.print(Text(f"{_did(dry_run)} {counts}; workspaces: {places}"), soft_wrap=True)
+    if report.merged:
+        out.print(
+            Text(
+                f"merged with what is here: {report.present} here already, "
+                f"{report.refused} against this memory's rules"
+            )
         )
     _say_pending(left)
 

@@ -26,7 +26,8 @@ def once(
     """Do it and keep the reply under `key`; asked again, give that reply.
 
     The scope is the workspace; kept for 7 days. Another request under the same key raises
-    ConflictError. `kind` is a dataclass of JSON values.
+    ConflictError, and so does one whose doing was undone: neither its old reply nor doing it
+    again would be what the caller expects. `kind` is a dataclass of JSON values.
     """
     if not key:
         return do()
@@ -43,6 +44,14 @@ def once(
                 f"idempotency_key {key!r} was used for another request",
                 "Valid: the same request again, or a new key",
                 "Use a new key",
+            )
+        undone = transaction.undo_log.taken_back_by(found[2])
+        if undone is not None:
+            raise ConflictError(
+                f"the request under idempotency_key {key!r} was done, and taken back by the undo "
+                f"in transaction {undone}",
+                "Valid: a new key, which does it again",
+                "Ask whoever undid it, or use a new key",
             )
         return kind(**json.loads(found[1]))
     reply = do()

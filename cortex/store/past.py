@@ -78,6 +78,11 @@ class PastRows:
         floor, first, seq = self._connection.execute(_REACH).fetchone()
         return Reach(int(floor), None if first is None else Instant(first), max(seq, floor))
 
+    def reach_from(self, floor: int) -> Reach:
+        """How far back the log would go, were it folded up to this change."""
+        row = self._connection.execute(_AT_OR_AFTER, {"seq": floor + 1}).fetchone()
+        return Reach(floor, None if row is None else Instant(row[0]), self.reach().seq)
+
     def seq_at(self, instant: Instant) -> int:
         """The last change at or before an instant; the log's floor where all came later.
 

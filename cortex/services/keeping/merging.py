@@ -22,6 +22,7 @@ from cortex.domain.values import Node, NodeId, Relation, RelationId, WorkspaceId
 from cortex.services.linking import refuse_cycle
 from cortex.store.copying import copy_database
 from cortex.store.database import Database, Snapshot, Transaction
+from cortex.store.exports import ACCESS, WAVE
 from cortex.store.meta import UPGRADE_REPORT
 
 _ALL: Final = -1
@@ -107,6 +108,7 @@ class _Merge:
         for relation in self._source.relations.iter_all(self._place):
             self._join(relation)
         self._visits()
+        self._beside()
 
     def _here(self, node: NodeId) -> NodeId:
         return self._renamed.get(node, node)
@@ -163,6 +165,15 @@ class _Merge:
             if not navigation.holds(own):
                 navigation.add(own)
                 self._report.history += 1
+
+    def _beside(self) -> None:
+        """Waves and access counts of the nodes that came in; those that were here keep theirs."""
+        for kind in (WAVE, ACCESS):
+            for row in self._source.exports.iter_rows(kind, self._place):
+                values = dict(zip(kind.columns, row, strict=True))
+                values["node_id"] = self._here(values["node_id"])
+                if values["node_id"] in self._new:
+                    self._transaction.exports.put(kind, values)
 
 
 def _same(here: Node, node: Node) -> bool:

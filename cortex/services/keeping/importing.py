@@ -22,10 +22,12 @@ from cortex.domain.values import MAX_TITLE, Node, NodeId, WorkspaceId, id_from, 
 from cortex.domain.verbs import with_verb
 from cortex.services.engine import Engine
 from cortex.services.fields import Fields
+from cortex.services.keeping.merging import Merged, merge_file
+from cortex.services.keeping.reference_file import Claim, Entity, ReferenceFile
+from cortex.services.keeping.rehearsing import rehearsal
 from cortex.services.linking import ensure_root, link, refuse_cycle
-from cortex.services.merging import Merged, merge_file
-from cortex.services.reference_file import Claim, Entity, ReferenceFile
-from cortex.services.rehearsing import rehearsal
+from cortex.services.reach import forget_ingested
+from cortex.services.screening import kinds_in
 from cortex.store.database import Transaction
 
 Progress = Callable[[int, int], None]
@@ -83,7 +85,7 @@ class Importing:
         place = self._engine.workspace(workspace)
         report = Imported(place, str(path), dry_run)
         with ReferenceFile(path) as file, rehearsal(self._engine, dry_run) as transaction:
-            writer = _Writer(transaction, place, report)
+            writer = _Writer(transaction, place, report, strict=self._engine.settings.no_secrets)
             for entity in file.entities(lambda done: progress(done, 2 * file.size)):
                 with _naming(file, entity.place):
                     writer.write_entity(entity)
@@ -93,6 +95,11 @@ class Importing:
             writer.report_kept()
             report.skipped += file.strangers
         return report
+
+    def forget_origin(self) -> None:
+        """Of a file that was copied from elsewhere: where its owner let it look is not ours."""
+        with self._engine.write() as transaction:
+            forget_ingested(transaction)
 
     def merge_database(
         self, path: Path, *, workspace: str | None = None, dry_run: bool = False
@@ -115,7 +122,10 @@ def _naming(file: ReferenceFile, place: str) -> Iterator[None]:
 class _Writer:
     """One file's nodes and relations within one transaction."""
 
-    def __init__(self, transaction: Transaction, place: WorkspaceId, report: Imported) -> None:
+    def __init__(
+        self, transaction: Transaction, place: WorkspaceId, report: Imported, *, strict: bool
+    ) -> None:
+        self._strict = strict
         self._transaction = transaction
         self._place = place
         self._report = report
@@ -133,7 +143,18 @@ class _Writer:
                 return node_id, node
             attempt += 1  # it was moved to another workspace since
 
+    def _is_left_out(self, place: str, *texts: str) -> bool:
+        """Whether these look like they hold a key, and none is to be kept; told either way."""
+        kinds = kinds_in(texts)
+        if kinds:
+            left = ", left out" if self._strict else ""
+            self._report.note(f"{place}: looks like {kinds}{left}")
+            self._report.skipped += self._strict
+        return bool(kinds) and self._strict
+
     def write_entity(self, entity: Entity) -> None:
+        if self._is_left_out(entity.place, entity.name, entity.kind):
+            return
         node_id, node = self._find(entity.name)
         if node is None:
             root, _ = ensure_root(self._transaction, self._place)
@@ -147,6 +168,8 @@ class _Writer:
             present = {child.id for child in children if _is_observation(child)}
         self._seen.add(node_id)
         for text in entity.observations:
+            if self._is_left_out(entity.place, text):
+                continue
             if text.strip():
                 present.discard(self._observe(node, entity.name, text))
             else:
@@ -200,6 +223,8 @@ class _Writer:
             self._report.note(f"{title}: {len(children)} observations gone from the file, kept")
 
     def write_claim(self, claim: Claim) -> None:
+        if self._is_left_out(claim.place, claim.verb):
+            return
         _, source = self._find(claim.source)
         _, target = self._find(claim.target)
         said = shorten(f"{claim.source} {claim.verb} {claim.target}", 120)

@@ -1,0 +1,1 @@
+"""What keeps a memory safe: backups, exports and imports, undo, compaction."""
