@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cortex.memory import Memory
+from cortex.config import load_settings
+from cortex.memory import Memory, open_memory
 from cortex.services.fields import Fields
 from cortex.tools.catalogue import TOOLS
 from cortex.tools.registry import Answer
@@ -112,24 +114,16 @@ def test_a_hot_node_of_a_changed_file_is_marked(memory: Memory, docs: Path, know
     assert (hot["id"], hot["unverified"]) == (known, True)
 
 
-def test_what_an_agent_noted_of_a_file_is_marked_as_well(memory: Memory, tmp_path: Path) -> None:
+def test_what_an_agent_noted_of_a_file_is_marked_as_well(home: Path, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
     (tmp_path / "auth.py").write_text("LIMIT = 1\n")
-    file = memory.adding.add_node("fileref", Fields(path="auth.py", data=facts(tmp_path)))
-    fact = memory.adding.add_node(
-        "fact", Fields(text="The limit is one"), relations=[f"extracted_from:{file.id}"]
-    )
-    assert ask(memory, "graph_get_node", node_id=fact.id)["warnings"] == []
-    (tmp_path / "auth.py").write_text("LIMIT = 10\n")
-    found = ask(memory, "graph_get_node", node_id=fact.id)
+    with closing(open_memory(load_settings(home=home, env={}, cwd=tmp_path))) as memory:
+        fact = memory.adding.add_node("fact", Fields(text="The limit is one"), files=["auth.py"])
+        assert ask(memory, "graph_get_node", node_id=fact.id)["warnings"] == []
+        (tmp_path / "auth.py").write_text("LIMIT = 10\n")
+        found = ask(memory, "graph_get_node", node_id=fact.id)
     assert found["warnings"] == ["unverified: file auth.py is changed since noted"]
     assert found["node"]["unverified"] is True
-
-
-def facts(root: Path) -> dict[str, Any]:
-    """What is noted of auth.py where the project's root is `root`."""
-    from cortex.services.files import file_facts
-
-    return file_facts("auth.py", root)
 
 
 @pytest.mark.parametrize("mend", ["ingest", "same bytes", "same bytes, new time"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import logging
 import time
@@ -33,8 +34,10 @@ from mcp_types import (
 
 from cortex.domain.caller import CALLER, Caller
 from cortex.domain.errors import CortexError, NotFoundError
+from cortex.domain.progress import PROGRESS, Report
 from cortex.domain.values import clean, shorten
 from cortex.server.errors import resource_error, tool_error, unexpected
+from cortex.server.rate import Rate
 from cortex.server.results import tool_result
 from cortex.tools.registry import ToolSpec
 from cortex.tools.resource import ResourceSpec, find
@@ -59,15 +62,17 @@ def build_server(
     instructions: str | None = None,
     on_listed: Callable[[], None] | None = None,
     absent: Collection[str] = (),
+    rate: float = 0,
 ) -> Server[Any]:
     """A server of exactly these tools and resources.
 
-    `absent` names tools that exist and are left out here: a call of one is told so.
+    `absent` names tools that exist and are left out here: a call of one is told so. `rate` is
+    how many calls and reads a second are served for long, 0 for any number.
 
     `memory` is awaited by each call and each read, never by a list. `on_listed` is called
     when a client has asked for the tools. Raises ValueError for two of one name.
     """
-    face = _Face(tools, resources, memory, on_listed or (lambda: None), absent)
+    face = _Face(tools, resources, memory, on_listed or (lambda: None), absent, Rate(rate))
     return Server(
         name,
         version=version,
@@ -90,6 +95,7 @@ class _Face(Generic[M]):
         memory: Callable[[], Awaitable[M]],
         on_listed: Callable[[], None],
         absent: Collection[str],
+        rate: Rate,
     ) -> None:
         names = [spec.name for spec in tools] + [spec.uri_template for spec in resources]
         twice = [name for name, times in Counter(names).items() if times > 1]
@@ -100,6 +106,7 @@ class _Face(Generic[M]):
         self._memory = memory
         self._on_listed = on_listed
         self._absent = frozenset(absent)
+        self._rate = rate
         self._limiter = anyio.CapacityLimiter(THREADS)
         self._connection = uuid.uuid4().hex[:8]
         self._client = ""
@@ -117,6 +124,7 @@ class _Face(Generic[M]):
         spec = self._tools.get(params.name)
         began, outcome = time.perf_counter(), "cancelled"
         try:
+            self._rate.take()
             if spec is None:
                 raise self._unknown_tool(params.name)
             result = await self._in_thread(
@@ -176,6 +184,7 @@ class _Face(Generic[M]):
         uri = params.uri
         found = find(self._resources, uri)
         try:
+            self._rate.take()
             if found is None:
                 raise self._unknown_resource(uri)
             spec, values = found
@@ -200,6 +209,7 @@ class _Face(Generic[M]):
         A cancelled call returns at once and its thread runs on: a write is not torn.
         """
         CALLER.set(Caller(_client(ctx), self._connection))
+        PROGRESS.set(_teller(ctx))
         return await anyio.to_thread.run_sync(
             partial(_contained, work), abandon_on_cancel=True, limiter=self._limiter
         )
@@ -241,6 +251,24 @@ def _contained(work: Callable[[], T]) -> T:
         raise
     except BaseException as error:
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def _teller(ctx: Context) -> Report:
+    """What sends a worker thread's progress to a client that asked for it, and waits for nothing.
+
+    Scheduled, not awaited: a client that is gone or slow never holds up or tears a write.
+    """
+    loop = asyncio.get_running_loop()
+    last = -1.0
+
+    def tell(done: float, total: float, message: str) -> None:
+        nonlocal last
+        if done > last and not loop.is_closed():  # the protocol wants it to rise each time
+            last = done
+            said = ctx.session.report_progress(done, total, message)
+            asyncio.run_coroutine_threadsafe(said, loop)
+
+    return tell
 
 
 def _client(ctx: Context) -> str:

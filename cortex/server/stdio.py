@@ -45,6 +45,7 @@ def serve_stdio(
     instructions: str | None = None,
     on_close: Callable[[], None] | None = None,
     absent: Collection[str] = (),
+    rate: float = 0,
 ) -> NoReturn:
     """Serve until stdin ends, the client goes, or SIGTERM, SIGINT or SIGHUP; then exit with 0.
 
@@ -70,6 +71,7 @@ def serve_stdio(
         instructions=instructions,
         on_listed=opening.want,
         absent=absent,
+        rate=rate,
     )
     gc.freeze()  # what the SDK made lives as long as the process; do not scan it again and again
     code = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -12,6 +12,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
     JSONRPCError,
     JSONRPCNotification,
     JSONRPCRequest,
@@ -24,6 +26,10 @@ from cortex.server.wire import Wire
 
 logger = logging.getLogger(__name__)
 
+# What may wait for an answer: a client that only sends would else fill the memory.
+MAX_DUE: Final = 4096
+MAX_HELD: Final = 64 << 20
+
 
 class Transport:
     """Reads lines in one thread and writes them in another; the loop never blocks on the pipe.
@@ -34,7 +40,8 @@ class Transport:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._due: set[RequestId] = set()
+        self._due: dict[RequestId, int] = {}
+        self._held = 0
         self._settled = anyio.Event()
         self._ended = False
         self._reading = anyio.CapacityLimiter(1)
@@ -101,7 +108,12 @@ class Transport:
                 await replies.send(SessionMessage(message))
                 return
             case JSONRPCRequest():
-                self._due.add(message.id)
+                size = len(line) if isinstance(line, bytes) else 0
+                if self._held + size > MAX_HELD or len(self._due) >= MAX_DUE:
+                    await replies.send(SessionMessage(_too_many(message.id)))
+                    return
+                self._held += size - self._due.get(message.id, 0)
+                self._due[message.id] = size
             case JSONRPCNotification(method="notifications/cancelled", params=dict() as params):
                 self._settle(params.get("requestId"))
         await inbox.send(SessionMessage(message))
@@ -138,6 +150,16 @@ class Transport:
     def _settle(self, request_id: Any = None) -> None:
         """A request was answered or withdrawn; after the end of stdin, note when none is left."""
         if isinstance(request_id, int | str):
-            self._due.discard(request_id)
+            self._held -= self._due.pop(request_id, 0)
         if self._ended and not self._due:
             self._settled.set()
+
+
+def _too_many(request_id: RequestId) -> Reply:
+    message = (
+        "busy: too many requests wait for their answers on this connection. "
+        f"Valid: up to {MAX_DUE:,}, of {MAX_HELD >> 20} MiB. Read some answers, then send again."
+    )
+    return Reply(
+        jsonrpc="2.0", id=request_id, error=ErrorData(code=INTERNAL_ERROR, message=message)
+    )

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from cortex.config import Settings
 from cortex.domain.values import Node, NodeId
 from cortex.services.files import Freshness, freshness
+from cortex.services.reach import Reach, reach_of
 from cortex.store.database import Database
 
 _PAIRS: Final = 4_000
@@ -23,8 +25,9 @@ _FILES: Final = 512  # distinct files asked about in one answer
 class Drift:
     """Compares what nodes rest on with the disk."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
+        self._settings = settings
 
     def of(self, ids: Sequence[str]) -> Mapping[NodeId, Mapping[str, Freshness]]:
         """The unverified ones among `ids`, with the paths that differ and how."""
@@ -34,7 +37,8 @@ class Drift:
             pairs = snapshot.filerefs.rested_on(ids, _PAIRS)
             keys = list(dict.fromkeys(key for _, key in pairs))[:_FILES]
             files = {file.key: file for file in snapshot.nodes.by_keys(keys)}
-        states = differing(files.values())
+            reach = reach_of(snapshot, self._settings)
+        states = differing(files.values(), reach)
         found: dict[NodeId, dict[str, Freshness]] = {}
         for node, key in pairs:
             if key in files and files[key].id in states:
@@ -53,7 +57,11 @@ class Drift:
         return tuple(said)
 
 
-def differing(files: Iterable[Node]) -> dict[NodeId, Freshness]:
-    """The filerefs whose file was read once and is not as it was then."""
-    states = {file.id: freshness(file) for file in files if "size" in file.data}
-    return {file: state for file, state in states.items() if state is not Freshness.UNCHANGED}
+def differing(files: Iterable[Node], reach: Reach) -> dict[NodeId, Freshness]:
+    """The filerefs whose file was read once and is not as it was then.
+
+    One beyond reach is not among them: nothing is known against it.
+    """
+    states = {file.id: freshness(file, reach) for file in files if "size" in file.data}
+    known = (Freshness.UNCHANGED, Freshness.OUTSIDE)
+    return {file: state for file, state in states.items() if state not in known}

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from cortex.domain.errors import InvalidError, TooLargeError
-from cortex.domain.values import MAX_DATA, MAX_TAGS, MAX_TEXT, MAX_TITLE, clean, clean_json, pack
+from cortex.domain.values import (
+    MAX_DATA,
+    MAX_PATH,
+    MAX_TAGS,
+    MAX_TEXT,
+    MAX_TITLE,
+    clean,
+    clean_json,
+    pack,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +69,8 @@ def _require_text(given: dict[str, Any], name: str) -> None:
         return
     if not isinstance(value, str):
         raise InvalidError(f"{name} {value!r} is not text", "Valid: a string", f"Correct {name}")
-    limit = MAX_TITLE if name == "title" else MAX_TEXT
-    if len(value.encode()) > (limit if name == "text" else limit * 4):
+    limit = {"title": MAX_TITLE, "path": MAX_PATH}.get(name, MAX_TEXT)
+    if (len(value.encode()) if name == "text" else len(value)) > limit:
         raise TooLargeError(
             f"{name} has {len(value):,} characters",
             f"Valid: up to {limit:,}",

@@ -12,14 +12,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from cortex.config import FILE_NAME
 from cortex.domain.errors import InvalidError
 from cortex.domain.taxonomy import NodeType, RelationType
 from cortex.domain.values import Node, NodeId, WorkspaceId, clean, new_id
+from cortex.services.reach import Reach
 from cortex.store.database import Transaction
 
 _LINES: Final = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?:-(?P<end>\d+))?")
 _HASHED: Final = 32 << 20
+_OURS: Final = frozenset({"root", "modified_ns", "unreadable", "ingested"})
 
 LANGUAGES: Final[Mapping[str, str]] = {
     ".py": "python", ".pyi": "python", ".md": "markdown", ".markdown": "markdown",
@@ -38,6 +39,8 @@ class Freshness(StrEnum):
     CHANGED = "changed"
     MISSING = "missing"
     UNREADABLE = "unreadable"
+    OUTSIDE = "outside"
+    """Neither in the project nor in a folder that a person had ingested: never looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ def canonical(path: str, root: Path) -> tuple[str, Path]:
 def file_facts(path: str, root: Path) -> dict[str, Any]:
     """What a fileref keeps: path, root, type, and size, hash and time where readable.
 
-    A file outside `root`, also through a link, is named but never read.
+    A file outside `root`, also through a link, is named but never read; neither is any where
+    `root` is a home folder or `/`, in which no project lies.
     """
     stored, absolute = canonical(path, root)
     facts: dict[str, Any] = {
@@ -81,7 +85,7 @@ def file_facts(path: str, root: Path) -> dict[str, Any]:
         "file_type": LANGUAGES.get(absolute.suffix.lower(), absolute.suffix.lstrip(".") or "file"),
     }
     try:
-        if _is_readable(absolute, root) and absolute.is_file():
+        if Reach((root,)).allows(absolute) and absolute.is_file():
             state = absolute.stat()
             facts |= {"size": state.st_size, "modified_ns": state.st_mtime_ns}
             if state.st_size <= _HASHED:
@@ -93,22 +97,15 @@ def file_facts(path: str, root: Path) -> dict[str, Any]:
 
 
 def with_facts(fields: dict[str, Any], root: Path) -> dict[str, Any]:
-    """A fileref's fields with the facts of the file that their path names."""
-    path = fields.get("path")
-    if not isinstance(path, str):
-        return fields
-    facts = file_facts(path, root)
-    return {**facts, **fields, "path": facts["path"]}
+    """A fileref's fields with the facts of the file that their path names.
 
-
-def _is_readable(path: Path, root: Path) -> bool:
-    """Inside the root, also through links, and not our own file.
-
-    Whoever opens and closes SQLite's file drops the locks that this process holds on it.
+    What the disk says wins; what only an ingest may say is dropped.
     """
-    real = os.path.realpath(path)  # unlike Path.resolve it ends at a circle of links
-    inside = os.path.join(os.path.realpath(root), "")
-    return real.startswith(inside) and not os.path.basename(real).startswith(FILE_NAME)
+    path = fields.get("path")
+    said = {name: value for name, value in fields.items() if name not in _OURS}
+    if not isinstance(path, str):
+        return said
+    return {**said, **file_facts(path, root)}
 
 
 def _sha256(path: Path) -> str:
@@ -130,24 +127,24 @@ def path_of(file: Node) -> Path | None:
     return Path(root if isinstance(root, str) else "/", path)
 
 
-def freshness(node: Node) -> Freshness:
+def freshness(node: Node, reach: Reach) -> Freshness:
     """Compare a fileref with the disk: by size and time; by hash where only the time differs.
 
-    Cost: one stat; reads the file once per size and time in a process.
+    Cost: two stats; reads the file once per size and time in a process. Beyond `reach`
+    nothing is asked: even whether a file is there would be told to whoever wrote the path.
     """
     path = path_of(node)
     if path is None:
         return Freshness.UNREADABLE
     try:
+        if not reach.allows(path):
+            return Freshness.OUTSIDE
         state = os.stat(path)
         size, modified, noted = (node.data.get(name) for name in ("size", "modified_ns", "hash"))
         if state.st_size == size and state.st_mtime_ns == modified:
             return Freshness.UNCHANGED
         if state.st_size != size or not isinstance(noted, str) or state.st_size > _HASHED:
             return Freshness.CHANGED
-        root = node.data.get("root")
-        if not _is_readable(path, Path(root if isinstance(root, str) else "/")):
-            return Freshness.UNREADABLE
         present = _remembered_sha256(path, state.st_size, state.st_mtime_ns)
         return Freshness.UNCHANGED if present == noted else Freshness.CHANGED
     except (FileNotFoundError, NotADirectoryError):
