@@ -1,0 +1,1 @@
+"""Dreams: a workspace consolidated on request, as a plan first."""
