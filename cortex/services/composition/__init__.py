@@ -1,0 +1,1 @@
+"""Questions composed of hypervectors."""
