@@ -3,30 +3,43 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench soak hosts clean help
+.PHONY: demo test lint bench bench-measures bench-retrieval notebooks soak fuzz lock audit hosts clean help
 
 help:
 	@echo "make demo   install into $(VENV), ingest real text, drive the server, show what memory does"
 	@echo "make test   install with the test extra, then lint, type check and run every test"
 	@echo "make bench  print the benchmark tables"
+	@echo "make bench-retrieval DATA=FOLDER  search quality over the retrieval sets of a folder"
+	@echo "make bench-measures  time whole-graph measures beside igraph and others, keep the figures"
+	@echo "make notebooks  execute the notebooks anew and keep their outputs"
 	@echo "make hosts  install real hosts from npm into a scratch folder; which of them connect?"
-	@echo "make soak   thousands of random operations, every store compared after each"
+	@echo "make fuzz   10,000 calls that no client should make, from a fresh seed; memory is measured"
+	@echo "make lock   pin every dependency with its hashes in .ci/requirements.lock"
+	@echo "make audit  ask whether a locked release is known to be vulnerable"
+	@echo "make soak   random operations compared in every store, then servers killed under load"
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cortex needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+ifdef LOCKED
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+else
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+endif
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
+ifndef LOCKED
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+endif
 	touch $@
 
 demo: $(VENV)/.installed
 	$(BIN)/cortex demo $(ARGS)
 
 test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --nbmake --nbmake-timeout=600 tests notebooks
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -37,12 +50,41 @@ lint: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench
 
-# Random operations for some minutes, from a fresh seed; `make test` runs the short form.
+# The sets are not ours to ship: their folder is named, and only figures are kept.
+bench-retrieval: $(VENV)/.installed-test
+	$(BIN)/python -m bench.retrieval $(DATA) --ablations --out bench/results/retrieval.md $(ARGS)
+
+bench-measures: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python -m bench.measures --out bench/results/measures.json $(ARGS)
+
+notebooks: $(VENV)/.installed-test
+	$(BIN)/python -m bench.notebooks
+
+# Both from fresh seeds, within ten minutes; `make test` runs the short forms. First random
+# operations, every store compared after each; then servers killed under load (SOAK_SECONDS,
+# SOAK_KILLS, SOAK_SEED).
+PARITY_EXAMPLES ?= 300
 soak: $(VENV)/.installed-test
-	PARITY_EXAMPLES=2000 PARITY_STEPS=60 $(BIN)/python -m pytest tests/test_parity.py -k any_steps
+	PARITY_EXAMPLES=$(PARITY_EXAMPLES) PARITY_STEPS=60 $(BIN)/python -m pytest tests/test_parity.py -k any_steps
+	$(BIN)/python -m tests.soak
+
+fuzz: $(VENV)/.installed-test
+	FUZZ_CALLS=$${FUZZ_CALLS:-10000} $(BIN)/python -m pytest tests/test_fuzz.py -rP
+
+# For every platform and Python that pyproject.toml allows; what builds the package is in it too.
+lock:
+	test -x $(VENV)-tools/bin/uv || { $(PYTHON) -m venv $(VENV)-tools && $(VENV)-tools/bin/python -m pip install --quiet uv; }
+	printf 'hatchling\neditables\n' | $(VENV)-tools/bin/uv pip compile --quiet --universal --generate-hashes \
+		--no-header --no-emit-index-url --no-emit-find-links --python-version 3.11 --extra test \
+		pyproject.toml - -o .ci/requirements.lock $(ARGS)
+
+audit:
+	test -x $(VENV)-tools/bin/pip-audit || { $(PYTHON) -m venv $(VENV)-tools && $(VENV)-tools/bin/python -m pip install --quiet pip-audit; }
+	$(PYTHON) .ci/audit.py $(VENV)-tools/bin/python
 
 hosts: $(VENV)/.installed
 	$(BIN)/python tests/hosts/run.py $(ARGS)
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(VENV)-tools

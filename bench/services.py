@@ -23,8 +23,8 @@ from cortex.config import load_settings
 from cortex.domain.taxonomy import RelationType
 from cortex.memory import Memory, open_memory
 from cortex.services.fields import Fields
-from cortex.services.indexing import settle_model
-from cortex.services.semantic import packed
+from cortex.services.meaning.indexing import settle_model
+from cortex.services.meaning.semantic import packed
 from cortex.tools.desktop import desktop_open
 
 TYPED: Final = (

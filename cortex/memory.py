@@ -10,28 +10,38 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics.client import Worker
+from analytics.history import WorkerHistory
 from analytics.measuring import WorkerMeasures
 from cortex.config import Settings
 from cortex.domain.errors import CortexError
 from cortex.domain.instants import Clock, now
 from cortex.graph.graphs import Graphs
+from cortex.services.activity import Activity
 from cortex.services.adding import Adding
+from cortex.services.composition.composing import Composing
+from cortex.services.dreaming.dreaming import Dreaming
 from cortex.services.engine import Engine
+from cortex.services.fabric.fabric import Fabric
 from cortex.services.health import Checkup
 from cortex.services.history import History
+from cortex.services.hybrid.hybrid import Hybrid
 from cortex.services.impact import Impacts
-from cortex.services.importing import Importing
-from cortex.services.indexing import Indexing
 from cortex.services.ingest.writing import Ingest
 from cortex.services.inspecting import Inspecting
+from cortex.services.keeping.compacting import Compacting
+from cortex.services.keeping.exporting import Exporting
+from cortex.services.keeping.importing import Importing
+from cortex.services.keeping.undoing import Undoing
 from cortex.services.linking import Linking
+from cortex.services.meaning.index_status import index_status
+from cortex.services.meaning.indexing import Indexing
+from cortex.services.meaning.semantic import Semantic
 from cortex.services.measures import Measures
 from cortex.services.mutation import Mutation
 from cortex.services.past import Past
 from cortex.services.reading import Reading
+from cortex.services.retrieval.search import Search
 from cortex.services.routes import Routing
-from cortex.services.search import Search
-from cortex.services.semantic import Semantic
 from cortex.services.timeline import Timeline
 from cortex.services.viewport import Viewport
 from cortex.services.workspaces import Workspaces
@@ -65,7 +75,15 @@ class Memory:
     impacts: Impacts
     routing: Routing
     measures: Measures
+    activity: Activity
+    undoing: Undoing
+    compacting: Compacting
+    exporting: Exporting
     analytics: Worker
+    fabric: Fabric
+    composing: Composing
+    hybrid: Hybrid
+    dreaming: Dreaming
 
     @property
     def settings(self) -> Settings:
@@ -95,12 +113,16 @@ class Memory:
             model = snapshot.meta.find(FINGERPRINT)
             generation = snapshot.generation()
             upgrade = snapshot.meta.find(UPGRADE_REPORT)
+        index = index_status(self.engine, self.semantic)
         return {
             "file": str(database.path),
             "workspace": self.settings.workspace,
             "workspaces": places,
-            "index": {state: counts.get(state, 0) for state in ("ready", "pending", "failed")},
-            "index_problem": self.semantic_problem() or (why if failed else None),
+            "index": {state: counts.get(state, 0) for state in ("ready", "pending", "failed")}
+            | index,
+            "index_problem": self.semantic_problem()
+            or index.get("problem")
+            or (why if failed else None),
             "model": json.loads(model) if model else None,
             "generation": generation.seq,
             "epoch": generation.epoch,
@@ -118,6 +140,7 @@ class Memory:
     def close(self) -> None:
         """End the worker, write what waits, stop the threads, close the file."""
         self.analytics.close()
+        self.hybrid.close()
         self.indexing.close()
         self.history.close()
         self.semantic.close()
@@ -128,15 +151,17 @@ def open_memory(
     settings: Settings,
     *,
     client: str = "python",
+    once: bool = False,
     clock: Clock = now,
     database: Database | None = None,
     embedder: Embedder | None = None,
 ) -> Memory:
     """Open the memory of `settings.home`, creating it when there is none.
 
-    `client` names who asks in the log; `database` is one that was opened already;
-    `embedder` one that several memories share, and that its owner closes. Raises
-    UnavailableError for a folder or file that cannot be used.
+    `client` names who asks in the log; `once` says that little will be asked, so that counts
+    over time come from SQLite instead of a worker that would first read the file whole;
+    `database` is one that was opened already; `embedder` one that several memories share, and
+    that its owner closes. Raises UnavailableError for a folder or file that cannot be used.
     """
     store = database or Database(settings.database, clock=clock, read_only=settings.read_only)
     if store.upgraded is not None:
@@ -146,17 +171,27 @@ def open_memory(
     history = History(engine)
     semantic = Semantic(engine, embedder)
     indexing = Indexing(engine, semantic)
-    engine.after_write = indexing.notify
+    search = Search(engine, semantic, indexing, history)
+    viewport, mutation = Viewport(engine, history), Mutation(engine)
+    fabric = Fabric(engine, search, history)
+    hybrid = Hybrid(engine, semantic, search, history, viewport, mutation, fabric)
+
+    def followed() -> None:
+        indexing.notify()
+        hybrid.following.notify()
+
+    engine.after_write = followed
     worker = Worker(store.path)  # starts nothing before it is asked
+    told = None if once else WorkerHistory(worker)
     return Memory(
         engine,
         Adding(engine),
         Linking(engine),
-        Mutation(engine),
+        mutation,
         Reading(engine, history),
-        Viewport(engine, history),
-        Timeline(engine, history),
-        Search(engine, semantic, indexing, history),
+        viewport,
+        Timeline(engine, history, told),
+        search,
         indexing,
         semantic,
         history,
@@ -169,5 +204,13 @@ def open_memory(
         Impacts(engine),
         Routing(engine),
         Measures(engine, WorkerMeasures(worker)),
+        Activity(engine, history, told),
+        Undoing(engine),
+        Compacting(engine),
+        Exporting(engine),
         worker,
+        fabric,
+        Composing(engine),
+        hybrid,
+        Dreaming(engine),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +19,10 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A developer's own CORTEX_… variables do not reach the tests."""
-    for name in ("HOME", "WORKSPACE_ID", "MODEL", "SEARCH_SCOPE", "TOOLS", "READ_ONLY"):
-        monkeypatch.delenv(f"CORTEX_{name}", raising=False)
+    """A developer's own CORTEX_… variables do not reach the tests; their data does."""
+    for name in list(os.environ):
+        if name.startswith("CORTEX_") and not name.startswith("CORTEX_TEST_"):
+            monkeypatch.delenv(name)
 
 
 @pytest.fixture

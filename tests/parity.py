@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.config import load_settings
+from cortex.domain.chunking import chunk
 from cortex.domain.errors import CortexError
 from cortex.domain.instants import Instant, as_datetime, render
 from cortex.domain.taxonomy import (
@@ -33,8 +34,7 @@ from cortex.domain.taxonomy import (
 from cortex.domain.values import NodeId, WorkspaceId, text_hash
 from cortex.graph.workspace import WorkspaceGraph
 from cortex.memory import Memory, open_memory
-from cortex.services.semantic import Meaning
-from cortex.vectors.chunking import chunk
+from cortex.services.meaning.semantic import Meaning
 from cortex.vectors.embedder import Embedder
 from cortex.vectors.index import VectorFilter
 from cortex.vectors.models import resolve_model

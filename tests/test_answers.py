@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 from mcp.types import TextResourceContents
 
-from cortex.tools.catalogue import TOOLS
+from cortex.tools.catalogue import DEFAULT_SETS, TOOLS
 from tests.harness import call, connected, result, text_of
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,8 @@ def anyio_backend() -> str:
 async def client(
     tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
 ) -> AsyncIterator[Client]:
-    async with connected(tmp_path_factory.mktemp("answers") / "home") as client:
+    home = tmp_path_factory.mktemp("answers") / "home"
+    async with connected(home, "--tools", f"{DEFAULT_SETS},hybrid") as client:
         yield client
 
 
@@ -59,6 +60,7 @@ async def story(client: Client) -> dict[str, str]:
     return {"task": task["id"], "fact": fact["id"], "decision": decision["id"]}
 
 
+FOUND = ["hits", "total", "degraded", "pending"]
 STORY: list[tuple[str, dict[str, Any], list[str], str]] = [
     ("graph_add_node", {"type": "fact", "text": "new {n}"}, ["id", "similar"], "id"),
     ("vector_store", {"text": "stored {n}"}, ["id", "similar"], "id"),
@@ -84,6 +86,18 @@ STORY: list[tuple[str, dict[str, Any], list[str], str]] = [
         {"query": "password argon2"},
         ["hits", "context", "files", "total", "degraded"],
         "hits",
+    ),
+    (
+        "recall",
+        {"query": "which hash is used for passwords?"},
+        ["query", "total_results", "sources", "results", "total", "degraded", "pending"],
+        "results",
+    ),
+    (
+        "extract_entities",
+        {"text": "auth-service uses argon2", "store": True},
+        ["entities", "relations", "total", "truncated"],
+        "entities",
     ),
     ("temporal_walk", {}, ["nodes", "next_cursor"], "nodes"),
     ("session_timeline", {"limit": 5}, ["events", "next_cursor"], "events"),
@@ -112,8 +126,43 @@ STORY: list[tuple[str, dict[str, Any], list[str], str]] = [
         ["new_id", "old_id", "status", "left", "dependents"],
         "new_id",
     ),
+    ("store_memory", {"text": "Logins are counted in redis"}, ["id", "similar", "amplitude"], "id"),
+    ("search", {"query": "argon2"}, FOUND, "hits"),
+    ("search_semantic", {"query": "argon2"}, FOUND, "hits"),
+    ("search_keyword", {"query": "argon2"}, FOUND, "hits"),
+    ("search_recent", {"query": "argon2", "hours": 24}, FOUND, "hits"),
+    ("boost", {"node_id": "{fact}"}, ["id", "amplitude", "strength", "strength_before"], "id"),
+    (
+        "relate",
+        {"from_id": "{fact}", "to_id": "{task}", "type": "supports"},
+        ["id", "created", "notes"],
+        "from_id",
+    ),
+    ("find_related", {"node_id": "{fact}"}, ["nodes", "relations", "total", "truncated"], "nodes"),
+    ("get_path", {"from_id": "{fact}", "to_id": "{decision}"}, ["paths", "truncated"], "paths"),
+    ("session_start", {"title": "today"}, ["session_id", "parent_id", "title"], "session_id"),
+    (
+        "memory_undo",
+        {"dry_run": True, "actor": "*"},
+        ["undone", "nodes", "relations", "reach"],
+        "nodes",
+    ),
+    ("session_context", {"query": "argon2"}, [*FOUND, "context", "session"], "hits"),
+    ("compose", {"a": "{fact}", "relation": "leads_to"}, ["answers", "patterns"], "answers"),
+    (
+        "forget",
+        {"node_id": "{decision}", "mode": "decay"},
+        ["id", "mode", "status", "strength", "back"],
+        "id",
+    ),
     ("graph_delete_node", {"node_id": "{task}", "dry_run": True}, ["deleted", "moved"], "deleted"),
 ]
+# What these say is about the whole workspace: there may be no single node to name.
+WHOLE = {
+    "status": ["waves", "memories", "index", "neighbours", "statuses"],
+    "observe": ["waves", "strength", "phase", "clusters", "strengthened", "fading", "conflicts"],
+    "dream": ["changes", "mode", "depth", "steps", "order_parameter"],
+}
 
 
 def ids_in(value: Any) -> set[str]:
@@ -127,7 +176,7 @@ def ids_in(value: Any) -> set[str]:
             return ids_in(value[name])
     if value.get("entity") == "relation":
         return {value["from_id"], value["to_id"]}
-    return {value["id"]} if value.get("id") else set()
+    return {value["id"].removeprefix("graph:")} if value.get("id") else set()
 
 
 @pytest.mark.parametrize(("tool", "arguments", "keys", "named"), STORY, ids=[s[0] for s in STORY])
@@ -155,8 +204,17 @@ async def test_an_answer_is_complete_as_text_and_as_json(
     assert [id_ for id_ in ids if id_[:8] not in text] == []
 
 
+@pytest.mark.parametrize("tool", WHOLE)
+async def test_what_is_said_of_a_whole_workspace_is_complete(client: Client, tool: str) -> None:
+    done = await result(client, tool, workspace_id="story")
+    assert not done.is_error
+    assert "story" in text_of(done)
+    assert [key for key in WHOLE[tool] if key not in done.structured_content] == []
+
+
 def test_every_tool_is_in_the_story() -> None:
-    assert sorted(name for name, *_ in STORY) == sorted(tool.name for tool in TOOLS)
+    told = [*(name for name, *_ in STORY), *WHOLE]
+    assert sorted(told) == sorted(tool.name for tool in TOOLS)
 
 
 async def test_a_node_a_hit_an_event_and_a_step_have_the_fields_that_hosts_rely_on(
@@ -168,7 +226,7 @@ async def test_a_node_a_hit_an_event_and_a_step_have_the_fields_that_hosts_rely_
     assert got["node"]["parent_id"] == story["task"]
     for node in got["nodes"]:
         assert [key for key in (*NODE, "depth") if key not in node] == []
-    found = await call(client, "graph_search", query="argon2", **at)
+    found = await call(client, "graph_search", query="passwords are hashed", **at)
     assert [key for key in HIT if key not in found["hits"][0]] == []
     context = found["context"][0]
     assert [key for key in ("parents", "facts", "decisions", "files") if key not in context] == []

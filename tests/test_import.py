@@ -16,7 +16,7 @@ from cortex.domain.errors import InvalidError, NotFoundError
 from cortex.domain.values import Node, Relation, WorkspaceId
 from cortex.memory import Memory
 from cortex.services.fields import Fields
-from cortex.services.importing import Imported
+from cortex.services.keeping.importing import Imported
 from tests.local import ask, run_cortex, start_cortex
 from tests.original_schema import node, relation, visit, write_original
 

@@ -14,7 +14,8 @@ import pytest
 from cortex.cli import logs
 from cortex.cli.logs import KEPT, SIZE, LogTarget, log_target, set_up_logging
 from cortex.domain.errors import InvalidError
-from cortex.tools.catalogue import TOOLS
+from cortex.tools.catalogue import DEFAULT_SETS, TOOLS
+from cortex.tools.registry import select
 from tests.harness import wired
 from tests.local import start_cortex
 
@@ -51,7 +52,7 @@ def test_a_served_session_is_told_in_order_without_its_texts(home: Path) -> None
     text = file.read_text()
     wanted = [
         rf"INFO cortex\.cli\.serving: cortex \S+ starts: process {pid}, workspace 'w'"
-        rf".*{len(TOOLS)} tools",
+        rf".*{len(select(TOOLS, DEFAULT_SETS, False))} tools",
         r"INFO cortex\.server\.app: client 'wire', connection [0-9a-f]{8}",
         r"call graph_add_node: ok, \d+ ms",
         r"call graph_search: ok, \d+ ms",

@@ -18,7 +18,8 @@ import pytest
 from cortex.config import load_settings
 from cortex.memory import open_memory
 from cortex.services.fields import Fields
-from cortex.tools.catalogue import TOOLS
+from cortex.tools.catalogue import DEFAULT_SETS, TOOLS
+from cortex.tools.registry import select
 from tests.harness import ROOT, Wire, parameters, wired
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into another process by /proc")
@@ -129,7 +130,7 @@ def test_a_start_that_cannot_be_meant_is_one_line_and_no_start(
 
 
 def test_damaged_pages_make_calls_unavailable_and_the_server_lives(tmp_path: Path) -> None:
-    file = seeded(tmp_path, 60)
+    file = seeded(tmp_path, 150)
     whole = file.read_bytes()
     half = len(whole) // 8192 * 4096  # the schema is whole, so that it opens
     file.write_bytes(whole[:half] + b"\x5a" * (len(whole) - half))
@@ -258,7 +259,7 @@ def test_a_cold_start_without_network_lists_its_tools_before_anything_heavy_is_l
     with wired(tmp_path / "home", **nowhere) as server:
         tools = server.ask("tools/list")["result"]["tools"]
         maps = {Path(m.path).name for m in psutil.Process(server.process.pid).memory_maps()}
-        assert len(tools) == len(TOOLS)
+        assert len(tools) == len(select(TOOLS, DEFAULT_SETS, False))
         assert not [name for name in maps if "onnx" in name]
         server.call("vector_store", text="Passwords are hashed with argon2")
         found = server.call("vector_search", query="how are secrets stored")["structuredContent"]

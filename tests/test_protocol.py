@@ -21,6 +21,7 @@ ROO = [
     *("graph_decompose", "graph_update_node", "graph_supersede", "graph_delete_node"),
     *("vector_store", "temporal_walk", "session_timeline"),
 ]
+FABRIC = ["recall", "extract_entities"]
 ANALYTICS = [
     "graph_centrality",
     "graph_communities",
@@ -56,8 +57,10 @@ async def tools(client: Client) -> list[Tool]:
 # The list of tools
 
 
-def test_the_tools_are_the_seventeen_of_the_concept_then_the_analytics(tools: list[Tool]) -> None:
-    assert [tool.name for tool in tools] == ROO + ANALYTICS
+def test_the_tools_are_the_concept_s_seventeen_the_fabric_the_analytics_and_undo(
+    tools: list[Tool],
+) -> None:
+    assert [tool.name for tool in tools] == [*ROO, *FABRIC, *ANALYTICS, "memory_undo"]
 
 
 async def test_the_set_of_the_concept_alone_is_its_seventeen(tmp_path: Path) -> None:

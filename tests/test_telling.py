@@ -59,6 +59,20 @@ def test_a_walk_names_the_head_of_what_is_superseded_in_it(memory: Memory) -> No
     assert any(new in note for note in ask(memory, "graph_walk", start_id=thought)["notes"])
 
 
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_verb_of_ones_own_keeps_its_direction(memory: Memory, backward: bool) -> None:
+    first = ask(memory, "graph_add_node", type="entity", title="billing")["id"]
+    second = ask(memory, "graph_add_node", type="entity", title="ledger")["id"]
+    source, target = (second, first) if backward else (first, second)
+    ask(
+        memory, "graph_add_relation", from_id=source, to_id=target, type="related_to",
+        data={"label": "feeds"},
+    )  # fmt: skip
+    assert f"{source[:8]} -related_to:feeds-> {target[:8]}" in told(
+        memory, "graph_get_node", node_id=first
+    )
+
+
 def test_a_hot_node_shows_who_contains_whom(memory: Memory) -> None:
     task = ask(memory, "graph_add_node", type="task", title="Auth")["id"]
     ask(memory, "graph_add_node", type="goal", text="10k RPS", parent_id=task)

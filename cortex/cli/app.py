@@ -12,7 +12,12 @@ import typer
 from typer.core import TyperGroup
 
 from cortex import __version__
+from cortex.cli.activity import commands as activity_commands
 from cortex.cli.analysis import commands as analysis_commands
+from cortex.cli.backup import commands as backup_commands
+from cortex.cli.doctor import commands as doctor_commands
+from cortex.cli.dreaming import commands as dream_commands
+from cortex.cli.fabric import commands as fabric_commands
 from cortex.cli.hosts import commands as host_commands
 from cortex.cli.importing import commands as import_commands
 from cortex.cli.measures import commands as measure_commands
@@ -21,6 +26,8 @@ from cortex.cli.options import AsJson, Home, Model, Workspace, exit_code, opened
 from cortex.cli.past import commands as past_commands
 from cortex.cli.people import commands as people_commands
 from cortex.cli.rules import commands as rule_commands
+from cortex.cli.undoing import commands as undo_commands
+from cortex.cli.waves import commands as wave_commands
 from cortex.cli.workspaces import commands as workspace_commands
 from cortex.config import load_settings
 from cortex.domain.errors import CortexError
@@ -52,11 +59,15 @@ def serve(
         typer.Option(
             "--tools",
             envvar="CORTEX_TOOLS",
-            help="Tool sets or names, comma-separated: roo (17), analytics (4), core (9), all.",
+            help="Tool sets or names, comma-separated: roo (17), fabric (2), analytics (6), "
+            "care (1), hybrid (16), core (9), all.",
         ),
-    ] = "roo,analytics",
+    ] = "roo,fabric,analytics,care",
     read_only: Annotated[
         bool, typer.Option("--read-only", envvar="CORTEX_READ_ONLY", help="No writing tools.")
+    ] = False,
+    no_secrets: Annotated[
+        bool, typer.Option("--no-secrets", help="Refuse texts that look like they hold a key.")
     ] = False,
     search_scope: Annotated[
         str | None,
@@ -73,6 +84,7 @@ def serve(
         search_scope=search_scope,
         model=model,
         read_only=read_only,
+        no_secrets=no_secrets,
     )
     serve_memory(settings, tools)
 
@@ -162,9 +174,16 @@ app.add_typer(import_commands)
 app.add_typer(rule_commands)
 app.add_typer(people_commands)
 app.add_typer(past_commands)
+app.add_typer(activity_commands)
+app.add_typer(undo_commands)
+app.add_typer(backup_commands)
+app.add_typer(doctor_commands)
 app.add_typer(workspace_commands)
 app.add_typer(analysis_commands)
 app.add_typer(measure_commands)
+app.add_typer(fabric_commands)
+app.add_typer(wave_commands)
+app.add_typer(dream_commands)
 app.add_typer(model_commands)
 
 

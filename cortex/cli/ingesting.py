@@ -97,6 +97,7 @@ def _print_problems(report: Ingested) -> None:
     problems: Mapping[str, list[str]] = {
         "unreadable": report.unreadable,
         "problems": report.problems,
+        "secrets": report.secrets,
     }
     for name, lines in problems.items():
         for line in lines[:_SHOWN]:

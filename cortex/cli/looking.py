@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from cortex.cli.index_screen import iter_qdrant_lines
 from cortex.tools.desktop import desktop_open
 from cortex.tools.vector import graph_search
 
@@ -98,7 +99,7 @@ def print_search(
         ]
         out.print(table("\nwhy: rank (score)", ("id", *names), ranks))
         for reason, left in found["withheld"].items():
-            out.print(Text(f"left out: {left} {reason}"))
+            out.print(Text(f"left out: {left['count']} {reason}"))
 
 
 def _state(node: Mapping[str, Any]) -> str:
@@ -159,6 +160,9 @@ def print_status(memory: Memory, *, as_json: bool) -> None:
     index = status["index"]
     line = f"{index['ready']} ready, {index['pending']} pending, {index['failed']} failed"
     out.print(Text(f"vectors     {line}"))
+    if index["backend"] == "qdrant":
+        for line in iter_qdrant_lines(index):
+            out.print(Text(line))
     if status["upgrade"]:
         out.print(Text(f"upgraded    {_upgrade_line(status['upgrade'])}"))
     if status["index_problem"]:

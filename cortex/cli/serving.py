@@ -54,6 +54,8 @@ def serve_memory(settings: Settings, tools: str) -> NoReturn:
 
         memory = open_memory(settings, client="mcp", database=database)
         memory.indexing.resume()
+        if any(spec.name == "store_memory" for spec in chosen):
+            memory.hybrid.following.start()
         calm_collector()
         return memory
 
@@ -65,4 +67,5 @@ def serve_memory(settings: Settings, tools: str) -> NoReturn:
         version=__version__,
         instructions=INSTRUCTIONS,
         absent=[spec.name for spec in TOOLS if spec not in chosen],
+        rate=settings.rate,
     )

@@ -20,6 +20,8 @@ WorkspaceId = NewType("WorkspaceId", str)
 MAX_TEXT: Final = 1 << 20
 MAX_DATA: Final = 1 << 20
 MAX_TITLE: Final = 500
+MAX_PATH: Final = 4096
+MAX_RELATION_DATA: Final = 1 << 16
 MAX_TAGS: Final = 64
 PREFIX: Final = 8
 

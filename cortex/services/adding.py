@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from rapidfuzz import fuzz
@@ -24,8 +23,10 @@ from cortex.services.engine import Engine
 from cortex.services.fields import Fields, merged, require_content
 from cortex.services.files import ensure_fileref, parse_place, with_facts
 from cortex.services.linking import ensure_root, link
+from cortex.services.reach import project_of
 from cortex.services.repeating import once
 from cortex.services.resolving import resolve_node
+from cortex.services.screening import screened
 from cortex.store.database import Snapshot, Transaction
 
 _ALIKE: Final = 85.0
@@ -82,6 +83,7 @@ class Adding:
         node_type = parse_kind(NodeType, kind, "type")
         data = merged({}, fields.changes())
         require_content(data, node_type)
+        flagged = screened(self._engine.settings, {**data, "files": list(files)})
         if node_type is NodeType.SUBTASK and not parent:
             raise InvalidError(
                 "a subtask needs a parent", "Valid: parent_id of its task", "Pass parent_id"
@@ -100,7 +102,9 @@ class Adding:
                 key,
                 request,
                 Added,
-                lambda: self._add(transaction, place, node_type, data, parent, relations, files),
+                lambda: self._add(
+                    transaction, place, node_type, data, parent, relations, files, flagged
+                ),
             )
 
     def _add(
@@ -112,15 +116,16 @@ class Adding:
         parent: str | None,
         relations: Sequence[str],
         files: Sequence[str],
+        flagged: Sequence[str],
     ) -> Added:
         root, _ = ensure_root(transaction, place)
         above = resolve_node(transaction, parent, place, strict=True) if parent else root
         similar = find_similar(transaction, place, data)
-        project = self._engine.settings.project or Path.cwd()
+        project = project_of(self._engine.settings)
         if kind is NodeType.FILEREF:
             data = with_facts(data, project)
         node = insert_child(transaction, kind, place, above, data)
-        notes = []
+        notes = list(flagged)
         for relation in relations:
             name, _, other = relation.partition(":")
             if not other:
@@ -157,6 +162,12 @@ class Adding:
                 'Valid: ["first step", {"title": "second", "text": "…"}]',
                 "Name at least one",
             )
+        settings = self._engine.settings
+        flagged = [
+            note
+            for position, draft in enumerate(drafts, 1)
+            for note in screened(settings, draft, f"subtask {position}")
+        ]
         request = {"task": task, "subtasks": [dict(draft) for draft in drafts]}
         with self._engine.write() as transaction:
 
@@ -182,7 +193,7 @@ class Adding:
                     above.id,
                     [node.id for node in made],
                     above.workspace_id,
-                    [note] if note else [],
+                    [*flagged, note] if note else flagged,
                 )
 
             return once(transaction, place, key, request, Decomposed, do)

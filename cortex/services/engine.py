@@ -24,7 +24,7 @@ class Engine:
         self.settings = settings
         self.database = database
         self.graphs = graphs
-        self.drift = Drift(database)
+        self.drift = Drift(database, settings)
         self._actor = actor
         self.after_write: Callable[[], None] = lambda: None
 

@@ -16,6 +16,7 @@ from cortex.domain.errors import CortexError
 from cortex.domain.taxonomy import Action
 from cortex.domain.values import Node, NodeId, WorkspaceId, shorten
 from cortex.services.engine import Engine
+from cortex.services.screening import screened_query
 from cortex.store.database import Transaction
 from cortex.store.navigation import Visit
 
@@ -68,7 +69,7 @@ class History:
 
     def searched(self, workspace: WorkspaceId, query: str, best: NodeId | None) -> None:
         """A search that found nothing is noted by its query alone, under no node."""
-        context = {"query": shorten(query, 200)}
+        context = {"query": shorten(screened_query(query), 200)}
         self.visit(workspace, best or NodeId(""), Action.SEARCH, context)
 
     @property

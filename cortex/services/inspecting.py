@@ -10,9 +10,10 @@ from typing import Any, Final
 from cortex.domain.errors import AmbiguousError, NotFoundError
 from cortex.domain.instants import Instant
 from cortex.domain.values import PREFIX, Node, NodeId, Relation, WorkspaceId
-from cortex.services.context import Place, places_of
 from cortex.services.engine import Engine
+from cortex.services.reach import reach_of
 from cortex.services.resolving import chain_of, describe, resolve_node
+from cortex.services.retrieval.context import Place, places_of
 from cortex.services.warnings import Warnings, warnings_of
 from cortex.store.changes import LogRow
 from cortex.store.database import Snapshot
@@ -101,7 +102,7 @@ class Inspecting:
                 _ends(snapshot, snapshot.relations.incoming(node.id, limit=_RELATIONS), node),
                 snapshot.relations.degree(node.id),
                 tuple(chain) if len(chain) > 1 else (),
-                places_of(snapshot, [node]),
+                places_of(snapshot, [node], reach_of(snapshot, self._engine.settings)),
                 warnings_of(snapshot, (node,)),
                 snapshot.outbox.state(node.key),
             )

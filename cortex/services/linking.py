@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cortex.domain.errors import ConflictError, InvalidError
+from cortex.domain.errors import ConflictError, InvalidError, TooLargeError
 from cortex.domain.taxonomy import (
     ACYCLIC,
     SYMMETRIC,
@@ -16,10 +16,21 @@ from cortex.domain.taxonomy import (
     off_taxonomy,
     parse_kind,
 )
-from cortex.domain.values import Node, NodeId, Relation, WorkspaceId, clean_json, new_id
+from cortex.domain.values import (
+    MAX_RELATION_DATA,
+    Node,
+    NodeId,
+    Relation,
+    WorkspaceId,
+    clean_json,
+    new_id,
+    pack,
+)
+from cortex.domain.verbs import with_verb
 from cortex.services.engine import Engine
 from cortex.services.repeating import once
 from cortex.services.resolving import describe, resolve_node
+from cortex.services.screening import screened
 from cortex.store.database import Snapshot, Transaction
 
 
@@ -60,13 +71,14 @@ class Linking:
         `supersedes` would close a cycle; ConflictError for a second parent.
         """
         place = self._engine.workspace(workspace)
+        flagged = screened(self._engine.settings, {"data": dict(data or {})})
         request = {"from": from_id, "to": to_id, "type": kind, "weight": weight, "data": data}
         with self._engine.write() as transaction:
 
             def do() -> Linked:
                 source = resolve_node(transaction, from_id, place, strict=workspace is not None)
                 target = resolve_node(transaction, to_id, place, strict=workspace is not None)
-                return link(
+                linked = link(
                     transaction,
                     source,
                     target,
@@ -74,6 +86,7 @@ class Linking:
                     weight=weight,
                     data=data,
                 )
+                return replace(linked, notes=[*flagged, *linked.notes])
 
             return once(transaction, place, key, request, Linked, do)
 
@@ -101,14 +114,25 @@ def link(
         raise InvalidError(
             f"{describe(source)} cannot be related to itself", "Valid: two different nodes"
         )
+    said = source.id, target.id
     if kind in SYMMETRIC and source.id > target.id:
         source, target = target, source
     note = off_taxonomy(kind, source.type, target.type)
     notes = [note] if note else []
     extra = clean_json(dict(data or {}))
+    if len(pack(extra)) > MAX_RELATION_DATA:
+        raise TooLargeError(
+            "a relation's data is too large",
+            f"Valid: up to {MAX_RELATION_DATA:,} characters",
+            "Say it in a node, and relate that",
+        )
     present = transaction.relations.find(source.id, target.id, kind)
+    if kind is RelationType.RELATED_TO:
+        extra = _directed(extra, present.data if present else {}, *said)
     if present is not None:
         kept = {**present.data, **extra}
+        if present.derived and ("label" in extra or not extra.get("derived")):
+            del kept["derived"]  # what somebody states is a neighbour link no longer
         transaction.relations.refresh(present.key, weight, kept, transaction.at)
         return _linked(present, weight, False, notes)
     refuse_cycle(transaction, source, target, kind)
@@ -126,6 +150,17 @@ def link(
         source.workspace_id, source.id, target.id, kind, transaction.at, weight, extra
     )
     return _linked(made, weight, True, notes)
+
+
+def _directed(
+    extra: dict[str, Any], known: Mapping[str, Any], source: str, target: str
+) -> dict[str, Any]:
+    """A verb of one's own keeps its direction, which `related_to` itself has not."""
+    label = extra.get("label")
+    if not isinstance(label, str) or "from" in extra:
+        return extra
+    rest = {name: value for name, value in extra.items() if name != "label"}
+    return with_verb({**known, **rest}, label, source, target)
 
 
 def _linked(relation: Relation, weight: float, created: bool, notes: Sequence[str]) -> Linked:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from cortex.domain.errors import ConflictError, InvalidError, StaleTargetError
@@ -22,8 +21,10 @@ from cortex.services.engine import Engine
 from cortex.services.fields import Fields, merged, require_content
 from cortex.services.files import with_facts
 from cortex.services.linking import ensure_root
+from cortex.services.reach import project_of
 from cortex.services.repeating import once
 from cortex.services.resolving import describe, head_of, resolve_node
+from cortex.services.screening import screened
 from cortex.store.database import Transaction
 
 _DEPEND_IN: Final = frozenset(
@@ -110,6 +111,7 @@ class Mutation:
         """
         place = self._engine.workspace(workspace)
         changes = fields.changes()
+        flagged = screened(self._engine.settings, changes)
         wanted = parse_kind(Status, status, "status") if status else None
         if not changes and wanted is None:
             raise InvalidError(
@@ -132,7 +134,7 @@ class Mutation:
 
             def do() -> Updated:
                 node = resolve_node(transaction, reference, place, strict=workspace is not None)
-                return self._update(transaction, node, changes, wanted, cascade, dry_run)
+                return self._update(transaction, node, changes, wanted, cascade, dry_run, flagged)
 
             return once(transaction, place, key, request, Updated, do)
 
@@ -144,10 +146,11 @@ class Mutation:
         wanted: Status | None,
         cascade: bool,
         dry_run: bool,
+        flagged: Sequence[str],
     ) -> Updated:
-        notes: list[str] = []
+        notes: list[str] = list(flagged)
         if node.type is NodeType.FILEREF:
-            changes = with_facts(dict(changes), self._engine.settings.project or Path.cwd())
+            changes = with_facts(dict(changes), project_of(self._engine.settings))
         data = merged(node.data, changes)
         changed = sorted(name for name in changes if node.data.get(name) != data.get(name))
         if changed:
@@ -214,6 +217,7 @@ class Mutation:
         """
         place = self._engine.workspace(workspace)
         changes = fields.changes()
+        flagged = screened(self._engine.settings, changes)
         request = {
             "id": reference,
             "fields": asdict(fields),
@@ -224,7 +228,7 @@ class Mutation:
 
             def do() -> Superseded:
                 old = resolve_node(transaction, reference, place, strict=workspace is not None)
-                return self._supersede(transaction, old, changes, cascade, dry_run)
+                return self._supersede(transaction, old, changes, cascade, dry_run, flagged)
 
             return once(transaction, place, key, request, Superseded, do)
 
@@ -235,6 +239,7 @@ class Mutation:
         changes: Mapping[str, Any],
         cascade: bool,
         dry_run: bool,
+        flagged: Sequence[str],
     ) -> Superseded:
         head = head_of(transaction, old)
         if head.id != old.id:
@@ -272,7 +277,7 @@ class Mutation:
             _brief(transaction.nodes.by_ids(list(dict.fromkeys(dependents)))),
             [child.id for child in children],
             _brief(below),
-            [],
+            list(flagged),
             dry_run,
         )
 

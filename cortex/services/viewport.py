@@ -5,22 +5,27 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from cortex.domain.errors import BusyError, InvalidError
-from cortex.domain.instants import Instant, before
+from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import Action, NodeType, Status
 from cortex.domain.values import Node, NodeId, Relation, WorkspaceId
+from cortex.domain.waves import decay
 from cortex.graph.expansion import subgraph
 from cortex.graph.proximity import adjacent
+from cortex.services.archiving import archive_terms
 from cortex.services.engine import Engine
 from cortex.services.history import History
 from cortex.services.linking import ensure_root
 from cortex.services.reading import Surroundings
 from cortex.services.resolving import head_of, resolve_node
 from cortex.services.warnings import warnings_of
+from cortex.services.waves import hours, strongest
 from cortex.store.database import Snapshot, Transaction
 from cortex.store.meta import LAST_GC
 from cortex.store.navigation import Anchor, Visit
@@ -186,10 +191,9 @@ class Viewport:
         after: tuple[str, str] | None,
         limit: int,
     ) -> list[Node]:
-        """The strongest first (most often opened; newest tasks where none was ever focused),
-        then the newest."""
+        """The strongest first, then the newest; newest tasks before where none was ever focused."""
         front = self._front(snapshot, place)
-        stream = _stream(snapshot, place, front, limit)
+        stream = _stream(snapshot, place, front, self._engine.now(), limit)
         page: list[Node] = []
         skipping = after is not None
         for node in stream:
@@ -202,10 +206,12 @@ class Viewport:
                     break
         return page
 
-    def _front(self, snapshot: Snapshot, place: WorkspaceId) -> list[Node]:
+    def _front(self, snapshot: Snapshot, place: WorkspaceId) -> list[tuple[float, Node]]:
+        """Memories with their strengths, where those were opened or strengthened."""
         if snapshot.navigation.ever_focused(place):
-            return snapshot.nodes.by_ids(snapshot.navigation.used(place, _FRONT))
-        return snapshot.nodes.newest_of(place, (NodeType.TASK, NodeType.SUBTASK), _FRONT)
+            return strongest(snapshot, place, self._engine.now(), _FRONT)
+        tasks = snapshot.nodes.newest_of(place, (NodeType.TASK, NodeType.SUBTASK), _FRONT)
+        return [(inf, node) for node in tasks]
 
     def _collect(self, place: WorkspaceId, notes: list[str]) -> int:
         """Archive idle nodes, at most once a day; how many."""
@@ -228,13 +234,10 @@ class Viewport:
         return len(idle)
 
     def _idle(self, transaction: Transaction, place: WorkspaceId) -> list[int]:
-        settings = self._engine.settings
-        last = transaction.archiving.last_activity(place)
-        if last is None:
+        terms = archive_terms(transaction, place, self._engine.settings)
+        if terms is None:
             return []
-        cutoff = before(last, days=settings.archive_days)
-        hot = transaction.navigation.focused(place, settings.hot_focuses)
-        return transaction.archiving.idle(place, cutoff, settings.keep_newest, json.dumps(hot))
+        return transaction.archiving.idle(place, terms.cutoff, terms.keep, json.dumps(terms.hot))
 
     def focus(self, reference: str, *, limit: int = 30, workspace: str | None = None) -> Focused:
         """Move the focus to a node of this workspace, and bring it back from the archive.
@@ -324,14 +327,29 @@ def _hot_node(snapshot: Snapshot, node: Node) -> HotNode:
 
 
 def _stream(
-    snapshot: Snapshot, place: WorkspaceId, front: Sequence[Node], batch: int
+    snapshot: Snapshot,
+    place: WorkspaceId,
+    front: Sequence[tuple[float, Node]],
+    now: Instant,
+    batch: int,
 ) -> Iterator[Node]:
-    yield from front
-    known = {node.id for node in front}
+    """The front, strongest first, merged with the others: of plain ones the newest is strongest."""
+    known = {node.id for _, node in front}
+    waiting = deque(front)
+    for node in _newest(snapshot, place, batch):
+        if node.id not in known:
+            plain = decay(hours(node.created_at, now)) if waiting else 0.0
+            while waiting and waiting[0][0] >= plain:
+                yield waiting.popleft()[1]
+            yield node
+    yield from (node for _, node in waiting)
+
+
+def _newest(snapshot: Snapshot, place: WorkspaceId, batch: int) -> Iterator[Node]:
     position = LAST
     while True:
         rows = snapshot.nodes.newest(place, max(batch, 100), position)
-        yield from (node for node in rows if node.id not in known)
+        yield from rows
         if len(rows) < max(batch, 100):
             return
         position = (rows[-1].created_at, rows[-1].id)
@@ -339,7 +357,12 @@ def _stream(
 
 def encode_cursor(node: Node) -> str:
     """An opaque place after this node."""
-    return base64.urlsafe_b64encode(f"{node.created_at} {node.id}".encode()).decode()
+    return encode_place(node.created_at, node.id)
+
+
+def encode_place(created_at: str, node: str) -> str:
+    """The same, of a node's creation and id."""
+    return base64.urlsafe_b64encode(f"{created_at} {node}".encode()).decode()
 
 
 def decode_cursor(cursor: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ are translated here and nowhere else.
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import sqlite3
@@ -22,23 +23,39 @@ from typing import Any, Final
 from cortex.domain.errors import BusyError, ConflictError, CortexError, UnavailableError
 from cortex.domain.instants import Clock, Instant, now
 from cortex.domain.values import Generation, new_id
+from cortex.store.activity import Activity
 from cortex.store.archiving import Archiving
 from cortex.store.changes import Changes
+from cortex.store.compacting import LogFolding
 from cortex.store.derive import derive
+from cortex.store.dreams import Dreams
 from cortex.store.embeddings import Embeddings, Outbox
+from cortex.store.exports import ExportRows
 from cortex.store.filerefs import Filerefs
+from cortex.store.filesystems import MOUNTS, refuse_network
 from cortex.store.health import HealthChecks
 from cortex.store.idempotency import Idempotency
+from cortex.store.idleness import Idleness
+from cortex.store.integrity import Integrity
+from cortex.store.integrity_derived import DerivedAudit
+from cortex.store.integrity_log import LogAudit
 from cortex.store.keywords import TERMS_TABLE, Keywords
+from cortex.store.mending import Mending
 from cortex.store.meta import EPOCH, LOG_FLOOR, Meta
 from cortex.store.navigation import Navigation
+from cortex.store.neighbours import Neighbours
 from cortex.store.nodes import Nodes
 from cortex.store.past import PastRows
 from cortex.store.places import Places
+from cortex.store.presence import Presence
 from cortex.store.relations import Relations
 from cortex.store.schema import APPLICATION_ID, MIGRATIONS
 from cortex.store.timeline import Timeline
+from cortex.store.titles import Titles
+from cortex.store.undo import UndoLog
 from cortex.store.upgrade import is_original, upgrade_original
+from cortex.store.vectored import Vectored
+from cortex.store.waves import Waves
 
 _BEGIN_WRITER: Final = "UPDATE writer SET at = :at, actor = :actor, tx = :tx WHERE one = 1"
 _END_WRITER: Final = "UPDATE writer SET at = NULL, actor = NULL, tx = NULL WHERE one = 1"
@@ -59,14 +76,26 @@ class Snapshot:
         self.navigation = Navigation(connection)
         self.changes = Changes(connection)
         self.embeddings = Embeddings(connection)
+        self.vectored = Vectored(connection)
         self.outbox = Outbox(connection)
         self.keywords = Keywords(connection)
         self.meta = Meta(connection)
         self.archiving = Archiving(connection)
+        self.activity = Activity(connection)
+        self.idleness = Idleness(connection)
         self.timeline = Timeline(connection)
+        self.titles = Titles(connection)
         self.places = Places(connection)
         self.past = PastRows(connection)
+        self.folding = LogFolding(connection)
         self.health = HealthChecks(connection)
+        self.exports = ExportRows(connection)
+        self.waves = Waves(connection)
+        self.integrity = Integrity(connection)
+        self.log_audit = LogAudit(connection)
+        self.derived_audit = DerivedAudit(connection)
+        self.neighbours = Neighbours(connection)
+        self.dreams = Dreams(connection)
 
     def generation(self) -> Generation:
         """What this transaction sees."""
@@ -79,6 +108,8 @@ class Transaction(Snapshot):
     def __init__(self, connection: sqlite3.Connection, at: Instant, tx: int, actor: str) -> None:
         super().__init__(connection)
         self.idempotency = Idempotency(connection)
+        self.undo_log = UndoLog(connection)
+        self.mending = Mending(connection, at, tx, actor)
         self.at = at
         self.tx = tx
         self.actor = actor
@@ -87,11 +118,19 @@ class Transaction(Snapshot):
 class Database:
     """One SQLite file, shared by the threads of this process and by other processes."""
 
-    def __init__(self, path: Path, *, clock: Clock = now, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Clock = now,
+        read_only: bool = False,
+        mounts: Path = MOUNTS,
+    ) -> None:
         """Open, creating and migrating as needed.
 
-        Raises UnavailableError for a folder that cannot be written, a file that is damaged
-        or that another program made; the file is left as it was.
+        Raises UnavailableError for a folder that cannot be written or that `mounts`, the
+        system's table, shows on a network filesystem, for a file that is damaged or that
+        another program made; the file is left as it was.
         """
         self.path = path
         self.clock = clock
@@ -102,6 +141,7 @@ class Database:
         self.upgraded: Mapping[str, Any] | None = None
         """What was done to a file of the original schema, where this opening upgraded one."""
         with _translated(path):
+            refuse_network(path, mounts)
             if read_only and not path.exists():
                 raise UnavailableError(
                     f"there is no memory at {path} yet",
@@ -110,6 +150,7 @@ class Database:
                 )
             if not read_only:
                 _prepare(path)
+            self._presence = Presence(path)
             self._writer = self._connect(query_only=read_only)
             try:
                 self._migrate()
@@ -175,6 +216,7 @@ class Database:
             try:
                 connection.execute("BEGIN")
                 try:
+                    self._presence.check()
                     yield Snapshot(connection)
                 finally:
                     connection.execute("ROLLBACK")
@@ -221,6 +263,7 @@ class Database:
                 writer.execute(f"PRAGMA busy_timeout = {int(left * 1000):d}")
                 writer.execute("BEGIN IMMEDIATE")
                 try:
+                    self._presence.check_writable()
                     transaction = self._begin(actor)
                     yield transaction
                     derive(
@@ -237,6 +280,7 @@ class Database:
                     if writer.in_transaction:  # a full disk has rolled back by itself
                         writer.execute("ROLLBACK")
                     raise
+                self._presence.check_writable()  # invariant 4: durable in the file, not in limbo
         finally:
             self._lock.release()
 
@@ -332,10 +376,11 @@ def _prepare(path: Path) -> None:
     os.close(descriptor)
 
 
+_RESTORE: Final = "Restore a backup; the file was not changed"
 _REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("not a database", "is not a SQLite database", "Move it away, or restore a backup"),
-    ("malformed", "is damaged", "Restore a backup; the file was not changed"),
-    ("vtable constructor", "is damaged", "Restore a backup; the file was not changed"),
+    ("malformed", "is damaged", _RESTORE),
+    ("vtable constructor", "is damaged", _RESTORE),
     ("encrypted", "is not a SQLite database", "Move it away, or restore a backup"),
     ("full", "could not grow: the disk is full", "Free some space, then call again"),
     ("readonly", "cannot be written", "Check the folder's permissions"),
@@ -367,6 +412,9 @@ def _translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise translate(error, path) from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        # All that is stored was written as UTF-8 and JSON; SQLite names its own broken schema so.
+        raise UnavailableError(f"{path} is damaged ({error})", "", _RESTORE) from error
     except PermissionError as error:
         raise UnavailableError(
             f"{path} cannot be opened ({error.strerror})", "", "Check the folder's permissions"

@@ -19,6 +19,11 @@ MODEL: Final = "model"
 UPGRADE_REPORT: Final = "upgrade_report"
 UPGRADE_LEFTOVERS: Final = "upgrade_leftovers"
 LAST_GC: Final = "last_gc:"
+INGESTED_ROOTS: Final = "ingested_roots"  # JSON list of what people named to `cortex ingest`
+MEMORY_ID: Final = "memory_id"  # whose vectors a Qdrant collection holds
+PUSHER: Final = "pusher"  # "<until> <process>": who brings a remote index up to date
+NEIGHBOURS: Final = "neighbours"  # "<epoch> <seq> <emb_seq> auto|on": up to where links are made
+MENTIONS: Final = "mentions"  # "<epoch> <seq>": up to where memories' entities are written
 
 
 class Meta:

@@ -46,12 +46,6 @@ SELECT h.node_id
    AND n.status = 'active'
  ORDER BY h.created_at DESC, h.id DESC LIMIT :scan
 """
-_USED: Final = """
-SELECT n.id
-  FROM accesses AS a CROSS JOIN nodes AS n ON n.rowkey = a.node_key
- WHERE n.workspace_id = :workspace AND n.status = 'active'
- ORDER BY a.count DESC, n.created_at DESC, n.id LIMIT :limit
-"""
 _EVER: Final = """
 SELECT EXISTS (
     SELECT 1 FROM navigation_history
@@ -129,11 +123,6 @@ class Navigation:
         """
         rows = self._connection.execute(_FOCUSED, {"workspace": workspace, "scan": limit * 40})
         return [NodeId(node) for node in dict.fromkeys(node for (node,) in rows)][:limit]
-
-    def used(self, workspace: WorkspaceId, limit: int) -> list[NodeId]:
-        """Active nodes by times opened, then newest."""
-        rows = self._connection.execute(_USED, {"workspace": workspace, "limit": limit})
-        return [NodeId(node) for (node,) in rows]
 
     def ever_focused(self, workspace: WorkspaceId) -> bool:
         return bool(self._connection.execute(_EVER, {"workspace": workspace}).fetchone()[0])

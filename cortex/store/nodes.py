@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import NodeType, Status
 from cortex.domain.values import Node, NodeId, WorkspaceId, pack, unpack
+from cortex.store.damage import damaged_row
 
 _BY_ID: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
@@ -106,6 +107,12 @@ SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, upda
    AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
  ORDER BY created_at, id LIMIT :limit
 """
+_NEWEST_WITHIN: Final = """
+SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
+  FROM nodes
+ WHERE workspace_id = :workspace AND created_at >= :start AND created_at <= :stop
+ ORDER BY created_at DESC, id DESC LIMIT :limit
+"""
 _COUNTS: Final = """
 SELECT status, nodes FROM tallies WHERE workspace_id = :workspace AND nodes > 0
 """
@@ -166,17 +173,20 @@ class BriefNode(NamedTuple):
 def node_of(row: Sequence[Any]) -> Node:
     """The value of a row whose columns are listed in the table's order."""
     key, node_id, kind, workspace, parent, data, status, created, updated = row
-    return Node(
-        key,
-        node_id,
-        _KINDS[kind],
-        workspace,
-        parent,
-        unpack(data),
-        _STATES[status],
-        created,
-        updated,
-    )
+    try:
+        return Node(
+            key,
+            node_id,
+            _KINDS[kind],
+            workspace,
+            parent,
+            unpack(data),
+            _STATES[status],
+            created,
+            updated,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_row("node", node_id) from error
 
 
 class Nodes:
@@ -251,6 +261,13 @@ class Nodes:
         return self._list(
             _NEWEST, workspace=workspace, before_at=before[0], before_id=before[1], limit=limit
         )
+
+    def newest_within(
+        self, workspace: WorkspaceId, start: Instant | None, stop: Instant | None, limit: int
+    ) -> list[Node]:
+        """Nodes made in a window, whatever their status, newest first."""
+        bound = {"workspace": workspace, "start": start or "", "stop": stop or "~"}
+        return self._list(_NEWEST_WITHIN, **bound, limit=limit)
 
     def newest_of(
         self, workspace: WorkspaceId, types: Sequence[NodeType], limit: int

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import RelationType
 from cortex.domain.values import NodeId, Relation, RelationId, WorkspaceId, new_id, pack, unpack
+from cortex.store.damage import damaged_row
 
 _BETWEEN: Final = """
 SELECT rowkey, id, workspace_id, from_id, to_id, type, weight, data, created_at, updated_at
@@ -46,6 +47,25 @@ SELECT r.rowkey, r.id, r.workspace_id, r.from_id, r.to_id, r.type, r.weight, r.d
     ON (r.from_id = wanted.value OR r.to_id = wanted.value)
  WHERE r.type = :type
  ORDER BY r.created_at, r.id
+"""
+# What holds and what replaces are no neighbours, nor what was derived from likeness.
+_AROUND: Final = """
+SELECT wanted.value, r.to_id, r.type = 'sequel_to'
+  FROM json_each(:ids) AS wanted CROSS JOIN relations AS r
+    ON r.rowkey IN (SELECT rowkey FROM relations
+                     WHERE from_id = wanted.value
+                       AND type NOT IN ('contains', 'decomposes_to', 'supersedes')
+                       AND (data = '{}' OR json_extract(data, '$.derived') IS NOT 1)
+                     LIMIT :limit)
+ UNION
+SELECT wanted.value, r.from_id, r.type = 'sequel_to'
+  FROM json_each(:ids) AS wanted CROSS JOIN relations AS r
+    ON r.rowkey IN (SELECT rowkey FROM relations
+                     WHERE to_id = wanted.value
+                       AND type NOT IN ('contains', 'decomposes_to', 'supersedes')
+                       AND (data = '{}' OR json_extract(data, '$.derived') IS NOT 1)
+                     LIMIT :limit)
+ ORDER BY 1, 2, 3 DESC
 """
 _DEGREE: Final = """
 SELECT (SELECT COUNT(*) FROM relations WHERE from_id = :node)
@@ -107,18 +127,21 @@ class BriefRelation(NamedTuple):
 def relation_of(row: Sequence[Any]) -> Relation:
     """The value of a row whose columns are listed in the table's order."""
     key, relation_id, workspace, source, target, kind, weight, data, created, updated = row
-    return Relation(
-        key,
-        relation_id,
-        workspace,
-        source,
-        target,
-        _KINDS[kind],
-        weight,
-        unpack(data),
-        created,
-        updated,
-    )
+    try:
+        return Relation(
+            key,
+            relation_id,
+            workspace,
+            source,
+            target,
+            _KINDS[kind],
+            weight,
+            unpack(data),
+            created,
+            updated,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_row("relation", relation_id) from error
 
 
 class Relations:
@@ -161,6 +184,18 @@ class Relations:
     def of_type(self, ids: Sequence[NodeId], kind: RelationType) -> list[Relation]:
         """Relations of one type that touch any of `ids`, by creation; may repeat."""
         return self._list(_OF_TYPE, ids=json.dumps(list(ids)), type=kind.value)
+
+    def around(self, ids: Sequence[NodeId], most: int) -> dict[NodeId, dict[NodeId, bool]]:
+        """The neighbours of each node, either way, by id, and whether they follow one another.
+
+        A node with more than `most` has none. Neither hierarchy nor `supersedes` counts, nor
+        derived relations.
+        """
+        bound = {"ids": json.dumps(list(ids)), "limit": most + 1}
+        found: dict[NodeId, dict[NodeId, bool]] = {}
+        for node, other, sequel in self._connection.execute(_AROUND, bound):
+            found.setdefault(node, {}).setdefault(other, bool(sequel))
+        return {node: others for node, others in found.items() if len(others) <= most}
 
     def degree(self, node: NodeId) -> int:
         return int(self._connection.execute(_DEGREE, {"node": node}).fetchone()[0])

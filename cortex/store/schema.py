@@ -42,6 +42,10 @@ _RELATION_BEFORE: Final = """json_object('rowkey', OLD.rowkey, 'id', OLD.id,
     'workspace_id', OLD.workspace_id, 'from_id', OLD.from_id, 'to_id', OLD.to_id,
     'type', OLD.type, 'weight', printf('%!.17g', OLD.weight), 'data', OLD.data,
     'created_at', OLD.created_at, 'updated_at', OLD.updated_at)"""
+_WAVE_BEFORE: Final = """json_object('node_key', OLD.node_key,
+    'amplitude', printf('%!.17g', OLD.amplitude), 'frequency', printf('%!.17g', OLD.frequency),
+    'phase', printf('%!.17g', OLD.phase), 'half_life', printf('%!.17g', OLD.half_life),
+    'at', OLD.at)"""
 
 
 _TALLY_NEW: Final = """INSERT INTO tallies(workspace_id, status, nodes)
@@ -62,6 +66,14 @@ def _log(row: str, entity: str, op: str, before: str) -> str:
     return (
         "INSERT INTO changes(at, tx, actor, workspace_id, entity, key, op, before) VALUES ("
         f"{_AT}, {_TX}, {_ACTOR}, {row}.workspace_id, '{entity}', {row}.rowkey, '{op}', {before});"
+    )
+
+
+def _log_wave(row: str, op: str, before: str) -> str:
+    return (
+        "INSERT INTO changes(at, tx, actor, workspace_id, entity, key, op, before) VALUES ("
+        f"{_AT}, {_TX}, {_ACTOR}, (SELECT workspace_id FROM nodes WHERE rowkey = {row}.node_key), "
+        f"'wave', {row}.node_key, '{op}', {before});"
     )
 
 
@@ -150,14 +162,14 @@ CREATE TABLE accesses (
     count    INTEGER NOT NULL,
     last_at  TEXT NOT NULL
 ) STRICT""",
-    """
+    f"""
 CREATE TABLE waves (
     node_key  INTEGER PRIMARY KEY,
-    amplitude REAL NOT NULL DEFAULT 1.0,
-    frequency REAL NOT NULL DEFAULT 0.0,
-    phase     REAL NOT NULL DEFAULT 0.0,
-    half_life REAL NOT NULL DEFAULT 168.0,
-    at        TEXT NOT NULL
+    amplitude REAL NOT NULL DEFAULT 1.0 CHECK (amplitude BETWEEN 0.0 AND 10.0),
+    frequency REAL NOT NULL DEFAULT 0.0 CHECK (frequency BETWEEN 0.0 AND 1e6),
+    phase     REAL NOT NULL DEFAULT 0.0 CHECK (phase BETWEEN -3.1415927 AND 3.1415927),
+    half_life REAL NOT NULL DEFAULT 168.0 CHECK (half_life BETWEEN 1e-3 AND 1e9),
+    at        TEXT NOT NULL CHECK (at GLOB {_INSTANT})
 ) STRICT""",
     # How many nodes there are, kept by trigger: counting 100,000 rows takes 15 ms.
     """
@@ -174,10 +186,18 @@ CREATE TABLE idempotency (
     request      TEXT NOT NULL,
     reply        TEXT NOT NULL,
     created_at   TEXT NOT NULL,
+    tx           INTEGER NOT NULL,
     PRIMARY KEY (workspace_id, key)
 ) STRICT""",
+    # Which transaction of the log took back which; never read by a follower.
+    """
+CREATE TABLE reversals (
+    by_tx INTEGER NOT NULL,
+    tx    INTEGER NOT NULL,
+    PRIMARY KEY (by_tx, tx)
+) STRICT""",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
-    # Tokens come ready from keyword.py; 'ascii' keeps each of them whole.
+    # Tokens come ready from tokens.py, a row a chunk (see keywords.py); 'ascii' keeps each whole.
     """
 CREATE VIRTUAL TABLE keywords USING fts5(
     title, body, tokenize = "ascii tokenchars '_-./:@#+'")""",
@@ -213,6 +233,7 @@ _INDEXES: Final = (
     """CREATE INDEX index_state_open ON index_state(workspace_id, state, leased_until)
     WHERE state <> 'ready'""",
     "CREATE INDEX accesses_by_count ON accesses(count DESC)",
+    "CREATE INDEX reversals_of ON reversals(tx)",
 )
 
 _TRIGGERS: Final = (
@@ -263,6 +284,7 @@ BEGIN SELECT RAISE(ABORT, 'this relation exists, or the node has a parent'); END
     # first, and be a second root for a moment.
     """
 CREATE TRIGGER nodes_leave BEFORE DELETE ON nodes BEGIN
+    DELETE FROM waves WHERE node_key = OLD.rowkey;
     DELETE FROM relations WHERE from_id = OLD.id;
     UPDATE nodes SET parent_id = NULL WHERE parent_id = OLD.id;
 END""",
@@ -274,7 +296,6 @@ CREATE TRIGGER nodes_delete AFTER DELETE ON nodes BEGIN
     DELETE FROM embeddings WHERE node_key = OLD.rowkey;
     DELETE FROM index_state WHERE node_key = OLD.rowkey;
     DELETE FROM accesses WHERE node_key = OLD.rowkey;
-    DELETE FROM waves WHERE node_key = OLD.rowkey;
 END""",
     # Invariant 6.
     """
@@ -319,6 +340,31 @@ END""",
     f"""
 CREATE TRIGGER relations_delete AFTER DELETE ON relations BEGIN
     {_log("OLD", "relation", "delete", _RELATION_BEFORE)}
+END""",
+    # A wave hangs on a node, whose workspace its log rows name: it goes before the node does.
+    """
+CREATE TRIGGER waves_stay BEFORE INSERT ON waves
+WHEN EXISTS (SELECT 1 FROM waves WHERE node_key = NEW.node_key)
+  OR NOT EXISTS (SELECT 1 FROM nodes WHERE rowkey = NEW.node_key)
+BEGIN SELECT RAISE(ABORT, 'this wave exists, or its node does not'); END""",
+    """
+CREATE TRIGGER waves_fixed BEFORE UPDATE OF node_key ON waves
+WHEN OLD.node_key IS NOT NEW.node_key
+BEGIN SELECT RAISE(ABORT, 'the node of a wave never changes'); END""",
+    f"""
+CREATE TRIGGER waves_insert AFTER INSERT ON waves BEGIN
+    {_log_wave("NEW", "insert", "NULL")}
+END""",
+    f"""
+CREATE TRIGGER waves_update AFTER UPDATE ON waves
+WHEN OLD.amplitude IS NOT NEW.amplitude OR OLD.frequency IS NOT NEW.frequency
+  OR OLD.phase IS NOT NEW.phase OR OLD.half_life IS NOT NEW.half_life OR OLD.at IS NOT NEW.at
+BEGIN
+    {_log_wave("NEW", "update", _WAVE_BEFORE)}
+END""",
+    f"""
+CREATE TRIGGER waves_delete AFTER DELETE ON waves BEGIN
+    {_log_wave("OLD", "delete", _WAVE_BEFORE)}
 END""",
     # parent_id and contains say the same always, whoever writes.
     """

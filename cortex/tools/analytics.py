@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cortex.memory import Memory
     from cortex.services.health import Finding
     from cortex.services.past import Changed, Delta
-    from cortex.services.routes import Route
+    from cortex.services.routes import Route, Routes
 
 Count = Annotated[int, Field(ge=1, le=20, description="how many paths")]
 _OLD = 120  # characters of a value before and after
@@ -206,6 +206,11 @@ def graph_path(
     """How two nodes hang together: the shortest paths, relations walked both ways. A relation's
     length is 2 − weight. None leads through a session."""
     found = memory.routing.paths(from_id, to_id, k, derived=include_derived, workspace=workspace_id)
+    return paths_answer(memory, found, "graph_add_relation makes one")
+
+
+def paths_answer(memory: Memory, found: Routes, hint: str) -> Answer:
+    """Paths, the shortest first; `hint` says what makes one where there is none."""
     names = names_of(
         memory, list(dict.fromkeys(node.id for path in found.paths for node in path.nodes))
     )
@@ -218,7 +223,7 @@ def graph_path(
     paths = paths[: len(lines)]
     lines = lines[: len(paths)]
     if not found.paths:
-        lines = ["no path but through the session; graph_add_relation makes one"]
+        lines = [f"no path but through the session; {hint}"]
     return Answer(
         joined(lines),
         {

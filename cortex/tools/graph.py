@@ -414,6 +414,7 @@ def graph_supersede(
         for item in done.left
     ]
     lines += [f"stale: {m['id']} {m['type']} {m['title']}" for m in done.marked]
+    lines += [f"note: {note}" for note in done.notes]
     return Answer(
         joined(lines),
         {
@@ -424,6 +425,7 @@ def graph_supersede(
             "dependents": done.dependents,
             "moved": done.moved,
             "marked": done.marked,
+            "notes": done.notes,
             "dry_run": done.dry_run,
             "workspace_id": done.workspace_id,
             "generation": memory.generation(),

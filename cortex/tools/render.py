@@ -14,6 +14,8 @@ TEXT: Final = 8_000
 WHOLE_TEXT: Final = 100_000
 UNVERIFIED: Final = "[unverified] "
 _CUT: Final = 200
+_NAME: Final = 100
+_DATA: Final = 1_000
 _COMMON: Final = frozenset({"title", "text", "tags", "path", "pinned"})
 
 if TYPE_CHECKING:
@@ -82,17 +84,37 @@ def node_json(node: Node, *, cut: int = _CUT, names: Names = PLAIN) -> dict[str,
     }
     if len(text) > cut:
         shown["text_chars"] = len(text)
-    path = node.data.get("path")
-    if path:
-        shown["path"] = path
     if node.pinned:
         shown["pinned"] = True
     if names.unverified(node.id):
         shown["unverified"] = True
+    return shown | own_words(node)
+
+
+def own_words(node: Node) -> dict[str, str]:
+    """Its path, and kind and label up to 100 characters, as far as it has them."""
+    data = node.data
+    shown = {"path": data["path"]} if isinstance(data.get("path"), str) and data["path"] else {}
     for name in ("kind", "label"):
-        if isinstance(node.data.get(name), str):
-            shown[name] = node.data[name]
+        if isinstance(data.get(name), str):
+            shown[name] = shorten(data[name], _NAME)
     return shown
+
+
+def bounded_data(data: Mapping[str, Any], room: int) -> tuple[dict[str, Any], int]:
+    """The entries that fit `room` characters together, texts cut; and the size of all of them."""
+    whole = size(data)
+    if whole <= room:
+        return dict(data), whole
+    kept: dict[str, Any] = {}
+    for name, value in data.items():
+        room -= len(name) + 6
+        shown = shorten(value, _CUT) if isinstance(value, str) and size(value) > room else value
+        if len(name) > _NAME or size(shown) > room:
+            continue
+        room -= size(shown)
+        kept[name] = shown
+    return kept, whole
 
 
 def mark(node: Node, names: Names = PLAIN) -> str:
@@ -117,16 +139,18 @@ def further_data(node: Node) -> dict[str, Any]:
 
 
 def whole_json(node: Node, names: Names = PLAIN) -> dict[str, Any]:
-    """A node with its text whole (up to 100,000 characters) and its further data."""
+    """A node with its text and its further data whole (up to 100,000 characters each)."""
     shown = node_json(node, cut=WHOLE_TEXT, names=names)
-    extra = further_data(node)
-    if extra:
+    extra, whole = bounded_data(further_data(node), WHOLE_TEXT)
+    if whole > len("{}"):
         shown["data"] = extra
+    if whole > WHOLE_TEXT:
+        shown["data_chars"] = whole
     return shown
 
 
 def relation_json(relation: Relation) -> dict[str, Any]:
-    """A relation's fields."""
+    """A relation's fields; `data` up to 1,000 characters, then `data_chars` says how many."""
     shown: dict[str, Any] = {
         "id": relation.id,
         "type": relation.type.value,
@@ -137,7 +161,9 @@ def relation_json(relation: Relation) -> dict[str, Any]:
         "updated_at": relation.updated_at,
     }
     if relation.data:
-        shown["data"] = dict(relation.data)
+        shown["data"], whole = bounded_data(relation.data, _DATA)
+        if whole > _DATA:
+            shown["data_chars"] = whole
     return shown
 
 
@@ -157,11 +183,15 @@ def node_line(node: Node, names: Names, *, cut: int = 160) -> str:
 
 
 def relation_line(relation: Relation, names: Names) -> str:
-    """One line: from -type-> to, the weight where it is not 1."""
+    """One line: from -type-> to, the weight where it is not 1; a verb as it was said."""
     weight = "" if relation.weight == 1.0 else f" ({relation.weight:g})"
     label = relation.data.get("label")
-    name = f"{relation.type.value}:{label}" if isinstance(label, str) else relation.type.value
-    return f"{names(relation.from_id)} -{name}-> {names(relation.to_id)}{weight}"
+    kind = relation.type.value
+    name = f"{kind}:{shorten(label, _NAME)}" if isinstance(label, str) else kind
+    ends = relation.from_id, relation.to_id
+    if relation.data.get("from") == relation.to_id:
+        ends = ends[1], ends[0]
+    return f"{names(ends[0])} -{name}-> {names(ends[1])}{weight}"
 
 
 def joined(lines: Sequence[str], budget: int = TEXT) -> str:

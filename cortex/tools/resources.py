@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cortex.tools.desktop import desktop_open
 from cortex.tools.graph import graph_get_node
-from cortex.tools.render import names_of, node_json, relation_json
+from cortex.tools.render import further_data, names_of, node_json, relation_json
 from cortex.tools.resource import ResourceSpec
 from cortex.tools.vector import graph_search
 
@@ -41,7 +41,10 @@ def _graph(memory: Memory, values: Mapping[str, str]) -> str:
 def _node(memory: Memory, values: Mapping[str, str]) -> str:
     structured = dict(graph_get_node.call(memory, {"node_id": [values["node_id"]]}).structured)
     node = memory.reading.whole(values["node_id"])
-    structured["node"] = {**structured["node"], "text": node.text}
+    whole: dict[str, Any] = {"text": node.text}
+    if extra := further_data(node):
+        whole["data"] = extra
+    structured["node"] = {**structured["node"], **whole}
     return _dump(structured)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cortex.domain.errors import CortexError, NotFoundError
@@ -37,9 +37,11 @@ from cortex.services.ingest.filing import (
     known_file,
 )
 from cortex.services.ingest.parse import parse
-from cortex.services.ingest.pieces import SourceFile
+from cortex.services.ingest.pieces import Piece, SourceFile
 from cortex.services.ingest.sources import Survey, read_source, survey_sources
 from cortex.services.linking import ensure_root
+from cortex.services.reach import ingested_roots, note_ingested
+from cortex.services.screening import kinds_in
 
 Progress = Callable[[int, int], None]
 
@@ -50,7 +52,8 @@ class Ingested:
 
     Of pieces: `nodes` were added, `updated` changed, `gone` turned stale. Of files: `files`
     were read, `renamed` found under a new path, `missing` noted as gone from the disk,
-    `returned` found again. `changes` names each file of a dry run.
+    `returned` found again. `changes` names each file of a dry run; `secrets`
+    each piece that looks like it holds a key, and says where it was left out.
     """
 
     workspace_id: str
@@ -63,6 +66,7 @@ class Ingested:
     skipped: dict[str, int] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
     renamed: int = 0
     missing: int = 0
     returned: int = 0
@@ -113,6 +117,7 @@ class Ingest:
             if not run.knows_root():
                 raise
             survey = Survey(root, (), {}, ())
+        run.note_root()
         report = run.report
         report.skipped = {str(reason): count for reason, count in survey.skipped.items()}
         report.unreadable = [str(each.path) for each in survey.unreadable]
@@ -146,6 +151,16 @@ class _Run:
 
     def knows_root(self) -> bool:
         return is_known(self._engine, self._place, self._stored(self._root))
+
+    def note_root(self) -> None:
+        """Remember that a person named this root: views may ask whether its files changed."""
+        if self.report.dry_run:
+            return
+        with self._engine.database.read() as snapshot:
+            known = str(self._root) in ingested_roots(snapshot)
+        if not known:
+            with self._engine.write() as transaction:
+                note_ingested(transaction, self._root)
 
     def take(self, file: Path) -> None:
         """Read one file, unless nothing of it changed since."""
@@ -210,7 +225,25 @@ class _Run:
             self.report.problems.append(parsed.problem)
             if known is not None:
                 return None  # what was known of it stands until it can be read again
-        return FileRead(facts, parsed.pieces, moved)
+        return FileRead(facts, self._screened(stored, parsed.pieces), moved)
+
+    def _screened(self, stored: str, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+        """The pieces without those that must not be stored; what lies below them moves up."""
+        strict = self._engine.settings.no_secrets
+        above: dict[str, str | None] = {}
+        kept = []
+        for piece in pieces:
+            kinds = kinds_in((piece.title, piece.text, piece.tags, piece.data))
+            if kinds:
+                left = ", left out" if strict else ""
+                self.report.secrets.append(f"{stored}:{piece.line} looks like {kinds}{left}")
+            parent = piece.parent_key
+            parent = above.get(parent, parent) if parent is not None else None
+            if kinds and strict:
+                above[piece.key] = parent
+            else:
+                kept.append(replace(piece, parent_key=parent))
+        return tuple(kept)
 
     def _would_write(self, reading: FileRead) -> FileChange:
         with self._engine.database.read() as snapshot:
