@@ -68,9 +68,10 @@ def store(memory: Memory, text: str, **fields: Any) -> str:
 
 
 def settle(memory: Memory) -> None:
-    """Wait for vectors, then let the follower do what there is to do."""
+    """Wait for vectors, let the follower do what there is to do, and for what it wrote."""
     assert memory.indexing.wait(None, 60) == 0
     memory.hybrid.following.catch_up()
+    assert memory.indexing.wait(None, 60) == 0
 
 
 def links(memory: Memory, node: str) -> dict[str, float]:
