@@ -280,9 +280,9 @@ def round_():
     call["session_timeline"](memory, {"limit": 200})
     gc.collect()
     return psutil.Process().memory_full_info().uss
-for _ in range(5):
+for _ in range(4):
     before = round_()
-for _ in range(8):
+for _ in range(5):
     after = round_()
 memory.close()
 print(before, after)
