@@ -99,7 +99,7 @@ def test_the_semantic_perspective_is_as_certain_as_its_best_stands_beyond_chance
     by_chance = semantic_certainty(0.2 + 0.1 * best_of(100), SPREAD)
     beyond = semantic_certainty(0.2 + 0.2 * best_of(100), SPREAD)
     assert by_chance is not None
-    assert beyond == pytest.approx(4 * by_chance, rel=0.01)
+    assert beyond == pytest.approx(2**2.5 * by_chance, rel=0.01)
 
 
 def test_with_few_candidates_no_perspective_is_certain() -> None:

@@ -68,11 +68,12 @@ def scored(
         title, body = row.title.split(), row.body.split()
         length = _TITLE * len(title) + len(body)
         ground = k1 * (1 - b + b * length / average)
-        present = weights.keys() & {*title, *body}
+        words = {*title, *body}
         score = 0.0
-        for token in sorted(present):  # one order of adding, so that equal rows tie exactly
-            times = _TITLE * title.count(token) + body.count(token)
-            score += weights[token] * times / (times + ground)
+        for token, weight in weights.items():  # in one order, so that equal rows tie exactly
+            if token in words:
+                times = _TITLE * title.count(token) + body.count(token)
+                score += weight * times / (times + ground)
         found[row.number] = score
     return found
 

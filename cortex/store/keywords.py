@@ -65,8 +65,8 @@ SELECT DISTINCT n.rowkey
  WHERE keywords MATCH :query AND n.workspace_id = :workspace AND n.type = 'fileref'
  ORDER BY n.rowkey LIMIT :limit
 """
-_POOL: Final = 2
-_SCORED: Final = 8_000
+_POOL: Final = 1.5  # rows for each node that is wanted
+_SCORED: Final = 5_000
 _FEWEST: Final = 2
 _GROUP: Final = 3
 
@@ -169,7 +169,7 @@ class Keywords:
         if not expression:
             return []
         wanted = self._candidates(
-            expression, self._bound([workspace], (), (Status.ACTIVE,)), limit * _POOL, 64
+            expression, self._bound([workspace], (), (Status.ACTIVE,)), 4 * limit, 64
         )
         return self._ranked(wanted, [token for group in groups for token in group])[:limit]
 
@@ -196,7 +196,7 @@ class Keywords:
         """The best nodes by BM25, best first, ties by id; [] when the question has no word.
 
         FTS5 scores every row that matches, so common words are what costs. Candidates are
-        found by the rarer words, until about 8,000 rows would be scored (the two rarest
+        found by the rarer words, until about 5,000 rows would be scored (the two rarest
         always are); those are then ranked by all the words.
         """
         tokens = query_tokens(question)
@@ -212,10 +212,11 @@ class Keywords:
             return []
         expression = " OR ".join(f'"{token}"' for token in chosen)
         bound = self._bound(workspaces, types, statuses, start, stop)
-        wanted = self._candidates(expression, bound, limit * _POOL, limit * _POOL)
-        if read > limit * _POOL and len({each.key for each in wanted}) < limit:
+        rows = round(limit * _POOL)
+        wanted = self._candidates(expression, bound, rows, rows)
+        if read > rows and len({each.key for each in wanted}) < limit:
             # The filters may have left out too many of the pool.
-            wanted = self._candidates(expression, bound, limit * _POOL, -1)
+            wanted = self._candidates(expression, bound, rows, -1)
         return self._ranked(wanted, tokens, counts)[:limit]
 
     def _bound(

@@ -25,6 +25,7 @@ from cortex.store.database import Snapshot
 # sum of the others is a quarter of the file's share. Scores stay within [0, 1].
 _FILE_SHARE: Final = 0.8
 _LEAST_SHOWN: Final = 0.001
+_COMPARED: Final = 3
 
 
 @dataclass(slots=True)
@@ -58,9 +59,10 @@ class Gathered:
 
 @dataclass(slots=True)
 class Answered:
-    """Hits best first, all of them, and what was left out by reason."""
+    """The best hits, at most `top_k`; how many there were; what was left out, by reason."""
 
     hits: list[Hit]
+    total: int
     withheld: dict[str, list[NodeId]]
     ranks: dict[str, dict[NodeId, int]]
 
@@ -98,31 +100,40 @@ def answered(
     scores: Mapping[NodeId, float],
     request: Request,
     signals: Signals,
+    top_k: int,
     *,
     include_stale: bool = False,
 ) -> Answered:
-    """The hits that these scores make, in the snapshot."""
+    """The hits that these scores make, in the snapshot.
+
+    Those after three times `top_k` are counted as below the cut without being compared.
+    """
     gathered.load(snapshot)
     lifted, boosts = lift(snapshot, request.text, scores, gathered.nodes, signals)
     nodes = gathered.nodes
     ranks = {name: ranks_of(each.scores) for name, each in gathered.rankings.items()}
     withheld: dict[str, list[NodeId]] = {}
     hits: dict[NodeId, Hit] = {}
+    below: dict[NodeId, None] = {}
     for node_id, score in ordered({key: each for key, each in lifted.items() if key in nodes}):
         node = nodes[node_id]
         why = _left_out(node, request)
-        if why is not None:
-            withheld.setdefault(why, []).append(node_id)
-            continue
-        shown, via = _shown(snapshot, node, include_stale)
+        shown, via = _shown(snapshot, node, include_stale) if why is None else (None, None)
         if shown is None:
-            withheld.setdefault("stale", []).append(node_id)
-        elif shown.id in hits:
-            withheld.setdefault("stale, and its successor is shown", []).append(node_id)
-        else:
+            withheld.setdefault(why or "stale", []).append(node_id)
+        elif shown.id in hits or shown.id in below:
+            if via is not None:
+                withheld.setdefault("stale, its successor is shown", []).append(node_id)
+        elif len(hits) < _COMPARED * top_k:
             hits[shown.id] = _hit(shown, via, score, gathered, ranks, boosts)
+        else:
+            below[shown.id] = None
     found = list(hits.values())
-    return Answered(deduplicated(found) if signals.repeats else found, withheld, ranks)
+    kept = deduplicated(found) if signals.repeats else found
+    cut = [*(hit.node.id for hit in kept[top_k:]), *below]
+    if cut:
+        withheld["below the cut"] = cut
+    return Answered(kept[:top_k], len(kept) + len(below), withheld, ranks)
 
 
 def _left_out(node: Node, request: Request) -> str | None:

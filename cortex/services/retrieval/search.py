@@ -218,24 +218,23 @@ class Search:
         """The answer of these scores, as the store stands now."""
         scope = request.scope
         with self._engine.database.read() as snapshot:
-            made = answered(snapshot, found, scores, request, signals, include_stale=include_stale)
-            hits, below = made.hits[:top_k], made.hits[top_k:]
-            if below:
-                made.withheld["below the cut"] = [hit.node.id for hit in below]
-            chosen = self._own_first(hits, scope)
+            made = answered(
+                snapshot, found, scores, request, signals, top_k, include_stale=include_stale
+            )
+            chosen = self._own_first(made.hits, scope)
             contexts: tuple[Context, ...] = ()
             spots: list[list[Spot]] = []
             if full:
                 contexts = tuple(context_of(snapshot, hit.node) for hit in chosen)
                 spots = [spots_of(snapshot, [hit.node], FILES) for hit in chosen]
                 spots.append(spots_of(snapshot, [hit.node for hit in chosen]))
-            empty = not (hits or found.out) and not snapshot.outbox.any_ready(scope)
+            empty = not (chosen or found.out) and not snapshot.outbox.any_ready(scope)
             generation = snapshot.generation().seq
             reach = reach_of(snapshot, self._engine.settings)
         *beside, files = placed(spots, reach) if spots else [()]
         return Found(
             tuple(chosen),
-            len(made.hits),
+            made.total,
             found.degraded,
             found.pending,
             bounded(made.withheld),

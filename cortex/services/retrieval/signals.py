@@ -6,8 +6,8 @@ answer is often the turn beside the one that matches. Containers: another good c
 the same task, session or document. Each lift is a chance that the node answers after all,
 so they add up as chances do, s ← 1 − (1 − s)(1 − lift), and a score stays within [0, 1].
 
-Only the 50 best candidates lift others, so the cost is bounded: two statements over at
-most 50 × 16 relations each. A node with many relations says little of each: what it gives is
+Only the 30 best candidates lift others, so the cost is bounded: two statements over at
+most 30 × 16 relations each. A node with many relations says little of each: what it gives is
 halved among four, and one with more than 16 gives nothing. Derived relations give nothing,
 nor does a session root, in which everything lies.
 """
@@ -35,7 +35,7 @@ _NAMED: Final = 0.2
 _NEAR: Final = 0.2
 _NEXT: Final = 0.1
 _WITHIN: Final = 0.4
-_SOURCES: Final = 50
+_SOURCES: Final = 30
 _HUB: Final = 16
 _PLAIN: Final = 2  # relations of a node in a chain, whose neighbours get the whole lift
 _WORD: Final = re.compile(r"\w+")
