@@ -69,6 +69,13 @@ def test_a_title_that_begins_the_text_is_not_repeated_in_the_first_chunk() -> No
     assert second.text.startswith("JWT tokens: ")
 
 
+@given(st.text(st.sampled_from("ab é\n\t\u3000"), max_size=120), st.integers(1, 40))
+def test_a_shortened_text_is_the_words_of_its_line_cut_at_the_limit(text: str, limit: int) -> None:
+    line = " ".join(text[: limit * 4].split())
+    cut = line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    assert shorten(text, limit) == cut
+
+
 def test_a_title_that_is_the_shortened_text_is_not_repeated() -> None:
     text = "The service\nretries with exponential backoff. " * 30
     assert chunk(text, shorten(text, 80))[0].text.startswith("The service\nretries")

@@ -137,7 +137,9 @@ def clean_json(value: Any) -> Any:
 
 def shorten(text: str, limit: int) -> str:
     """The text on one line, at most `limit` characters, with … where it was cut."""
-    line = " ".join(text[: limit * 4].split())
+    head = text[: limit + 1]
+    plain = " ".join(head.split()) == head
+    line = head if plain else " ".join(text[: limit * 4].split())
     return line if len(line) <= limit else line[: max(limit - 1, 0)].rstrip() + "…"
 
 

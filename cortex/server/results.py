@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent
+from pydantic_core import PydanticSerializationError, to_json
 
 from cortex.domain.values import clean
 from cortex.tools.registry import Answer
@@ -16,8 +17,23 @@ def tool_result(answer: Answer) -> CallToolResult:
     """One text block, and the structured form; each complete, for hosts pass on only one."""
     return CallToolResult(
         content=[TextContent(type="text", text=clean(answer.text))],
-        structured_content=json_safe(answer.structured),
+        structured_content=sent(answer.structured),
     )
+
+
+def sent(value: dict[str, Any]) -> dict[str, Any]:
+    """The value as JSON can carry it: itself, where one pass of a fast encoder finds no fault.
+
+    The encoder refuses lone surrogates and what is no value; NUL and numbers that JSON cannot
+    write are looked for in what it wrote. Then each value is looked at in turn, at ten times
+    the cost. Raises TypeError as `json_safe`.
+    """
+    try:
+        written = to_json(value)
+    except PydanticSerializationError:
+        return dict(json_safe(value))
+    suspect = any(mark in written for mark in (b"\\u0000", b"NaN", b"Infinity"))
+    return dict(json_safe(value)) if suspect else value
 
 
 def json_safe(value: Any) -> Any:

@@ -9,6 +9,7 @@ and no lock is held meanwhile. Cost: two indexed queries, then one stat a distin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -16,10 +17,33 @@ from cortex.config import Settings
 from cortex.domain.values import Node, NodeId
 from cortex.services.files import Freshness, freshness
 from cortex.services.reach import Reach, reach_of
-from cortex.store.database import Database
+from cortex.store.database import Database, Snapshot
+
+Drifted = Mapping[NodeId, Mapping[str, Freshness]]
 
 _PAIRS: Final = 4_000
 _FILES: Final = 512  # distinct files asked about in one answer
+
+
+@dataclass(frozen=True, slots=True)
+class Rests:
+    """Nodes with the keys of the files that they rest on, and those files, as far as read once."""
+
+    pairs: Sequence[tuple[NodeId, int]]
+    files: Mapping[int, Node]
+    reach: Reach
+
+    def differing(self) -> Drifted:
+        """The nodes whose files differ; asks the disk."""
+        if not self.files:
+            return MappingProxyType({})
+        states = differing(self.files.values(), self.reach)
+        found: dict[NodeId, dict[str, Freshness]] = {}
+        for node, key in self.pairs:
+            if key in self.files and self.files[key].id in states:
+                path = str(self.files[key].data.get("path"))
+                found.setdefault(node, {})[path] = states[self.files[key].id]
+        return MappingProxyType(found)
 
 
 class Drift:
@@ -29,32 +53,37 @@ class Drift:
         self._database = database
         self._settings = settings
 
-    def of(self, ids: Sequence[str]) -> Mapping[NodeId, Mapping[str, Freshness]]:
+    def of(self, ids: Sequence[str]) -> Drifted:
         """The unverified ones among `ids`, with the paths that differ and how."""
-        if not ids:
-            return MappingProxyType({})
         with self._database.read() as snapshot:
-            pairs = snapshot.filerefs.rested_on(ids, _PAIRS)
-            keys = list(dict.fromkeys(key for _, key in pairs))[:_FILES]
-            files = {file.key: file for file in snapshot.nodes.by_keys(keys)}
-            reach = reach_of(snapshot, self._settings)
-        states = differing(files.values(), reach)
-        found: dict[NodeId, dict[str, Freshness]] = {}
-        for node, key in pairs:
-            if key in files and files[key].id in states:
-                path = str(files[key].data.get("path"))
-                found.setdefault(node, {})[path] = states[files[key].id]
-        return MappingProxyType(found)
+            rests = self.rests(snapshot, ids)
+        return rests.differing()
+
+    def rests(self, snapshot: Snapshot, ids: Sequence[str]) -> Rests:
+        """What the nodes rest on, for asking the disk once the snapshot is let go."""
+        pairs = snapshot.filerefs.rested_on(ids, _PAIRS) if ids else []
+        keys = list(dict.fromkeys(key for _, key in pairs))[:_FILES]
+        files = {file.key: file for file in snapshot.nodes.by_keys(keys) if _was_read(file)}
+        reach = reach_of(snapshot, self._settings) if files else Reach(())
+        return Rests(pairs, files, reach)
 
     def warnings(self, nodes: Sequence[Node]) -> tuple[str, ...]:
         """One sentence per file that differs, in the order of the nodes."""
-        found = self.of([node.id for node in nodes])
-        said = {
-            f"unverified: file {path} is {state.value} since noted": None
-            for node in nodes
-            for path, state in found.get(node.id, {}).items()
-        }
-        return tuple(said)
+        return sentences(nodes, self.of([node.id for node in nodes]))
+
+
+def sentences(nodes: Sequence[Node], drifted: Drifted) -> tuple[str, ...]:
+    """One sentence per file that differs, in the order of the nodes."""
+    said = {
+        f"unverified: file {path} is {state.value} since noted": None
+        for node in nodes
+        for path, state in drifted.get(node.id, {}).items()
+    }
+    return tuple(said)
+
+
+def _was_read(file: Node) -> bool:
+    return "size" in file.data
 
 
 def differing(files: Iterable[Node], reach: Reach) -> dict[NodeId, Freshness]:
@@ -62,6 +91,6 @@ def differing(files: Iterable[Node], reach: Reach) -> dict[NodeId, Freshness]:
 
     One beyond reach is not among them: nothing is known against it.
     """
-    states = {file.id: freshness(file, reach) for file in files if "size" in file.data}
+    states = {file.id: freshness(file, reach) for file in files if _was_read(file)}
     known = (Freshness.UNCHANGED, Freshness.OUTSIDE)
     return {file: state for file, state in states.items() if state not in known}

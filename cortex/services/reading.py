@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal
 
 from cortex.domain.errors import InvalidError, NotFoundError
@@ -12,10 +14,13 @@ from cortex.domain.values import Node, Relation, WorkspaceId
 from cortex.graph.expansion import subgraph
 from cortex.graph.traversal import traverse
 from cortex.graph.walking import walk
+from cortex.graph.workspace import WorkspaceGraph
+from cortex.services.drift import Drifted
 from cortex.services.engine import Engine
 from cortex.services.history import History
 from cortex.services.resolving import resolve_node
 from cortex.services.warnings import Warnings, warnings_of
+from cortex.store.database import Snapshot
 from cortex.store.embeddings import IndexState
 
 MAX_DEPTH: Final = 10
@@ -28,7 +33,8 @@ class Surroundings:
     """Nodes with what lies around them.
 
     `nodes` are the others, nearest first, with their distance; `relations` join nodes that
-    are shown; `total` counts all others within the depth.
+    are shown; `total` counts all others within the depth. `warnings` are what the store knows;
+    that a file changed is drift's to say.
     """
 
     starts: tuple[Node, ...]
@@ -83,12 +89,23 @@ class Reading:
         self._engine = engine
         self._history = history
 
-    def _place(self, references: Sequence[str], workspace: str | None) -> WorkspaceId:
-        """The workspace whose graph answers: that of the first node named."""
+    @contextmanager
+    def _around(
+        self, references: Sequence[str], workspace: str | None
+    ) -> Iterator[tuple[Snapshot, WorkspaceGraph, tuple[Node, ...]]]:
+        """A view of the graph that the first node named is in, and the nodes named."""
+        first, *others = references
         place = self._engine.workspace(workspace)
-        with self._engine.database.read() as snapshot:
-            node = resolve_node(snapshot, references[0], place, strict=workspace is not None)
-        return node.workspace_id
+        elsewhere: WorkspaceId | None = None
+        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
+            start = resolve_node(snapshot, first, place, strict=workspace is not None)
+            if start.workspace_id == place:
+                yield snapshot, graph, (start, *_named(snapshot, others, place))
+                return
+            elsewhere = start.workspace_id
+        with self._engine.graphs.view(self._engine.database, elsewhere) as (snapshot, graph):
+            start = resolve_node(snapshot, start.id, elsewhere, strict=True)
+            yield snapshot, graph, (start, *_named(snapshot, others, elsewhere))
 
     def get(
         self,
@@ -105,11 +122,7 @@ class Reading:
         """
         if not references:
             raise InvalidError("no node named", "Valid: one id or several", "Pass node_id")
-        place = self._place(references, workspace)
-        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
-            starts = tuple(
-                resolve_node(snapshot, reference, place, strict=True) for reference in references
-            )
+        with self._around(references, workspace) as (snapshot, graph, starts):
             found = subgraph(graph, [node.key for node in starts], depth, limit)
             depths = dict(found.nodes)
             nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
@@ -125,7 +138,7 @@ class Reading:
                 snapshot.generation().seq,
             )
         self._history.opened([node.id for node in starts])
-        return replace(answer, warnings=(*answer.warnings, *self._engine.drift.warnings(starts)))
+        return answer
 
     def traverse(
         self,
@@ -145,9 +158,7 @@ class Reading:
         """
         wanted = frozenset(parse_kind(RelationType, name, "relation") for name in relations)
         kinds = frozenset(parse_kind(NodeType, name, "types") for name in types)
-        place = self._place([reference], workspace)
-        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
-            start = resolve_node(snapshot, reference, place, strict=True)
+        with self._around([reference], workspace) as (snapshot, graph, (start,)):
             found = traverse(
                 graph,
                 start.key,
@@ -180,9 +191,7 @@ class Reading:
         workspace: str | None = None,
     ) -> Walked:
         """The reasoning chain from a node: the strongest relation at each step."""
-        place = self._place([reference], workspace)
-        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
-            start = resolve_node(snapshot, reference, place, strict=True)
+        with self._around([reference], workspace) as (snapshot, graph, (start,)):
             steps_taken = walk(graph, start.key, steps, direction)
             relations = {
                 relation.key: relation
@@ -207,10 +216,15 @@ class Reading:
         self._history.traversed(start, ["walk"], len(answer.path) - 1)
         return answer
 
-    def names(self, ids: Sequence[str]) -> dict[str, bool]:
-        """Whether each id's first 8 characters name it alone in this memory."""
+    def known(self, ids: Sequence[str]) -> tuple[dict[str, bool], Drifted]:
+        """Whether each id's first 8 characters name it alone in this memory; and which of these
+        nodes rest on a file that is not as it was noted."""
+        if not ids:
+            return {}, MappingProxyType({})
         with self._engine.database.read() as snapshot:
-            return snapshot.nodes.unique_prefixes(ids)
+            unique = snapshot.nodes.unique_prefixes(ids)
+            rests = self._engine.drift.rests(snapshot, ids)
+        return unique, rests.differing()
 
     def whole(self, reference: str, workspace: str | None = None) -> Node:
         """One node."""
@@ -239,3 +253,7 @@ class Reading:
                 total > len(nodes) or joined > len(relations),
                 snapshot.generation().seq,
             )
+
+
+def _named(snapshot: Snapshot, references: Sequence[str], place: WorkspaceId) -> Iterator[Node]:
+    return (resolve_node(snapshot, reference, place, strict=True) for reference in references)

@@ -7,7 +7,7 @@ import binascii
 import json
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Final
 
@@ -271,8 +271,7 @@ class Viewport:
                 snapshot.relations.degree(node.id),
                 snapshot.generation().seq,
             )
-        warnings = (*around.warnings, *self._engine.drift.warnings((node,)))
-        return Focused(replace(around, warnings=warnings), action, restored, tuple(notes))
+        return Focused(around, action, restored, tuple(notes))
 
     def _enter(self, node: Node, action: Action, last: Anchor | None, notes: list[str]) -> bool:
         """Note the focus and restore the node; True when it came from the archive."""

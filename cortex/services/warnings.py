@@ -5,10 +5,10 @@ That its file changed is said by drift, which asks the disk after the transactio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from cortex.domain.taxonomy import Status
-from cortex.domain.values import Node
+from cortex.domain.values import Node, NodeId
 from cortex.services.resolving import describe, head_of
 from cortex.store.database import Snapshot
 
@@ -17,12 +17,13 @@ Warnings = tuple[str, ...]
 
 def warnings_of(snapshot: Snapshot, nodes: Sequence[Node]) -> Warnings:
     """One sentence per thing to know, in the order of the nodes."""
-    return tuple(sentence for node in nodes for sentence in _of(snapshot, node))
+    replaced = snapshot.relations.superseded([node.id for node in nodes])
+    return tuple(sentence for node in nodes for sentence in _of(snapshot, node, replaced))
 
 
-def _of(snapshot: Snapshot, node: Node) -> list[str]:
+def _of(snapshot: Snapshot, node: Node, replaced: Container[NodeId]) -> list[str]:
     said = []
-    head = head_of(snapshot, node)
+    head = head_of(snapshot, node) if node.id in replaced else node
     if head.id != node.id:
         said.append(f"{describe(node)} is superseded by {head.id}: {head.title[:80]}")
     elif node.status is Status.STALE:

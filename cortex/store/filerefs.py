@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
-from cortex.domain.taxonomy import FILE_RELATIONS
 from cortex.domain.values import Node, NodeId, WorkspaceId
 from cortex.store.nodes import node_of
+from cortex.store.schema import FILE_KINDS
 
 _BELOW: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
@@ -19,21 +19,20 @@ SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, upda
    AND (json_extract(data, '$.path'), id) > (:low, :after)
  ORDER BY json_extract(data, '$.path'), id LIMIT :limit
 """
-_RESTED_ON: Final = """
+_RESTED_ON: Final = f"""
 SELECT wanted.key AS place, wanted.value, f.rowkey AS file
   FROM json_each(:ids) AS wanted
- CROSS JOIN relations AS r
-    ON r.from_id = wanted.value AND r.type IN (SELECT value FROM json_each(:types))
- CROSS JOIN nodes AS f ON f.id = r.to_id
+ CROSS JOIN relations AS r INDEXED BY relations_to_files
+    ON r.from_id = wanted.value AND r.type IN {FILE_KINDS}
+ CROSS JOIN nodes AS f INDEXED BY nodes_files ON f.id = r.to_id
  WHERE f.type = 'fileref'
 UNION
 SELECT wanted.key, wanted.value, f.rowkey
-  FROM json_each(:ids) AS wanted CROSS JOIN nodes AS f ON f.id = wanted.value
+  FROM json_each(:ids) AS wanted
+ CROSS JOIN nodes AS f INDEXED BY nodes_files ON f.id = wanted.value
  WHERE f.type = 'fileref'
  ORDER BY place, file LIMIT :limit
-"""
-
-_TYPES: Final = json.dumps(list(FILE_RELATIONS))
+"""  # noqa: S608 - names of the taxonomy
 _PAGE: Final = 500
 _END: Final = "\U0010ffff"
 
@@ -60,6 +59,6 @@ class Filerefs:
 
     def rested_on(self, ids: Sequence[str], limit: int) -> list[tuple[NodeId, int]]:
         """(node, key of its fileref) in the order of `ids`; a fileref rests on itself."""
-        bound = {"ids": json.dumps(list(ids)), "types": _TYPES, "limit": limit}
+        bound = {"ids": json.dumps(list(ids)), "limit": limit}
         rows = self._connection.execute(_RESTED_ON, bound)
         return [(NodeId(node), file) for _, node, file in rows]

@@ -122,7 +122,12 @@ class Navigation:
         focuses on one node does not make opening slow.
         """
         rows = self._connection.execute(_FOCUSED, {"workspace": workspace, "scan": limit * 40})
-        return [NodeId(node) for node in dict.fromkeys(node for (node,) in rows)][:limit]
+        found: dict[NodeId, None] = {}
+        for (node,) in rows:  # SQLite reads on as it is asked
+            found[NodeId(node)] = None
+            if len(found) == limit:
+                break
+        return list(found)
 
     def ever_focused(self, workspace: WorkspaceId) -> bool:
         return bool(self._connection.execute(_EVER, {"workspace": workspace}).fetchone()[0])

@@ -71,6 +71,10 @@ _DEGREE: Final = """
 SELECT (SELECT COUNT(*) FROM relations WHERE from_id = :node)
      + (SELECT COUNT(*) FROM relations WHERE to_id = :node)
 """
+_SUPERSEDED: Final = """
+SELECT DISTINCT r.to_id FROM json_each(:ids) AS wanted CROSS JOIN relations AS r
+    ON r.to_id = wanted.value AND r.type = 'supersedes'
+"""
 _TOUCHING: Final = """
 SELECT COUNT(*) FROM (
     SELECT rowkey FROM relations WHERE from_id IN (SELECT value FROM json_each(:ids))
@@ -199,6 +203,11 @@ class Relations:
 
     def degree(self, node: NodeId) -> int:
         return int(self._connection.execute(_DEGREE, {"node": node}).fetchone()[0])
+
+    def superseded(self, ids: Sequence[NodeId]) -> set[NodeId]:
+        """Those that some node supersedes."""
+        rows = self._connection.execute(_SUPERSEDED, {"ids": json.dumps(list(ids))})
+        return {node for (node,) in rows}
 
     def touching(self, ids: Sequence[NodeId]) -> int:
         """How many relations have an end among `ids`."""

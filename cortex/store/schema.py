@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from cortex.domain.taxonomy import Action, NodeType, RelationType, Status
+from cortex.domain.taxonomy import FILE_RELATIONS, Action, NodeType, RelationType, Status
 
 APPLICATION_ID: Final = 0x6374_7831  # "ctx1": tells a cortex file from a foreign one
 
@@ -17,6 +17,9 @@ APPLICATION_ID: Final = 0x6374_7831  # "ctx1": tells a cortex file from a foreig
 def _one_of(values: Iterable[str]) -> str:
     return "(" + ", ".join(f"'{value}'" for value in values) + ")"
 
+
+FILE_KINDS: Final = _one_of(FILE_RELATIONS)
+"""The types of relations that lead to a file, as a list in SQL."""
 
 _D: Final = "[0-9]"
 _INSTANT: Final = (
@@ -217,6 +220,8 @@ _INDEXES: Final = (
     WHERE type IN ('goal', 'constraint')""",
     """CREATE INDEX nodes_by_path ON nodes(workspace_id, json_extract(data, '$.path'))
     WHERE type = 'fileref'""",
+    "CREATE INDEX nodes_files ON nodes(id) WHERE type = 'fileref'",
+    f"CREATE INDEX relations_to_files ON relations(from_id, to_id) WHERE type IN {FILE_KINDS}",
     "CREATE INDEX relations_by_from ON relations(from_id, type)",
     "CREATE INDEX relations_by_to ON relations(to_id, type)",
     "CREATE INDEX relations_by_type ON relations(workspace_id, type, created_at)",

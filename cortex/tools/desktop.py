@@ -20,8 +20,6 @@ from cortex.tools.render import (
     mark,
     names_of,
     node_line,
-    relation_json,
-    relation_line,
     size,
     whole_json,
 )
@@ -198,14 +196,12 @@ def desktop_focus(
     node = found.starts[0]
     names = names_of(memory, ids_on(found.nodes, found.starts, 0))
     page = page_of(found.nodes, found.relations, found.starts, found.total, 0, names)
-    warnings = [*found.warnings, *done.notes]
+    warnings = [*found.warnings, *names.warnings(found.starts), *done.notes]
     lines = [f"{done.action.value}: {node_line(node, names, cut=0)}", f"id {node.id}"]
     lines += [f"warning: {warning}" for warning in warnings]
     if done.restored:
         lines.append("restored from the archive")
-    around = [f"depth {depth}: {node_line(each, names)}" for each, depth in page.pairs]
-    around += [relation_line(relation, names) for relation in page.relations]
-    parts = ["\n".join(lines), node.text[:40_000], joined(around)]
+    parts = ["\n".join(lines), node.text[:40_000], joined(page.lines)]
     rest = f"{len(page.nodes)} of {found.total} nodes around it"
     rest += "; graph_get_node pages through the rest" if page.truncated else ""
     return Answer(
@@ -213,7 +209,7 @@ def desktop_focus(
         {
             "node": whole_json(node, names),
             "nodes": page.nodes,
-            "relations": [relation_json(relation) for relation in page.relations],
+            "relations": page.relations,
             "total": found.total,
             "truncated": page.truncated,
             "warnings": warnings,

@@ -39,7 +39,6 @@ from cortex.tools.render import (
     node_json,
     node_line,
     relation_json,
-    relation_line,
     whole_json,
 )
 
@@ -138,25 +137,24 @@ def graph_get_node(
         extra = further_data(node)
         if extra:
             lines.append(f"data {shorten(json.dumps(extra, ensure_ascii=False), 400)}")
-    lines += [f"warning: {warning}" for warning in found.warnings]
+    warnings = [*found.warnings, *names.warnings(found.starts)]
+    lines += [f"warning: {warning}" for warning in warnings]
     if found.index is not None and found.index.state != "ready":
         problem = f": {found.index.problem}" if found.index.problem else ""
         lines.append(f"vector index: {found.index.state}{problem}")
-    around = [f"depth {depth_}: {node_line(node, names)}" for node, depth_ in page.pairs]
-    around += [relation_line(relation, names) for relation in page.relations]
     body = [node.text for node in found.starts if node.text]
     head = "\n".join(lines)
     texts = "\n".join(_whole(text, max(40_000 - len(head), 1000)) for text in body)
-    text = "\n".join(part for part in (head, texts, joined(around)) if part)
+    text = "\n".join(part for part in (head, texts, joined(page.lines)) if part)
     structured: dict[str, Any] = {
         "node": starts[0],
-        "relations": [relation_json(relation) for relation in page.relations],
+        "relations": page.relations,
         "nodes": page.nodes,
         "total": found.total,
         "degree": found.degree,
         "truncated": page.truncated,
         "next_cursor": page.next_cursor,
-        "warnings": list(found.warnings),
+        "warnings": warnings,
         "index": None if found.index is None else found.index.state,
         "index_problem": None if found.index is None else found.index.problem,
         "generation": found.generation,
@@ -244,13 +242,11 @@ def graph_traverse(
     )
     names = names_of(memory, ids_on(found.nodes, (found.start,), offset))
     page = page_of(found.nodes, found.relations, (found.start,), found.total, offset, names)
-    lines = [f"from {node_line(found.start, names)}"]
-    lines += [f"depth {depth_}: {node_line(node, names)}" for node, depth_ in page.pairs]
-    lines += [relation_line(relation_, names) for relation_ in page.relations]
+    lines = [f"from {node_line(found.start, names)}", *page.lines]
     structured = {
         "start_id": found.start.id,
         "nodes": page.nodes,
-        "relations": [relation_json(relation_) for relation_ in page.relations],
+        "relations": page.relations,
         "truncated": page.truncated or found.truncated,
         "total": found.total,
         "next_cursor": page.next_cursor,

@@ -26,7 +26,6 @@ from cortex.tools.render import (
     names_of,
     node_line,
     relation_json,
-    relation_line,
 )
 
 if TYPE_CHECKING:
@@ -244,17 +243,15 @@ def find_related(
         node_id, depth=depth, limit=limit, derived=include_derived, workspace=workspace_id
     )
     names = names_of(memory, ids_on(found.nodes, (found.start,), 0))
-    page = page_of(found.nodes, found.relations, (found.start,), found.total, 0, names)
+    page = page_of(found.nodes, found.relations, (found.start,), found.total, 0, names, _relation)
     notes = []
     if found.neighbours:
         notes.append(f"{found.neighbours} neighbours by likeness: include_derived shows them")
-    lines = [node_line(found.start, names), *(f"note: {note}" for note in notes)]
-    lines += [f"depth {depth_}: {node_line(node, names)}" for node, depth_ in page.pairs]
-    lines += [relation_line(relation, names) for relation in page.relations]
+    lines = [node_line(found.start, names), *(f"note: {note}" for note in notes), *page.lines]
     structured: dict[str, Any] = {
         "start_id": found.start.id,
         "nodes": page.nodes,
-        "relations": [_relation(each) for each in page.relations],
+        "relations": page.relations,
         "total": found.total,
         "truncated": page.truncated or found.truncated,
         "notes": notes,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cortex.domain.errors import InvalidError
 from cortex.domain.values import Node, NodeId, Relation
@@ -26,18 +26,22 @@ _MOST: Final = 120  # a node takes 200 characters of JSON, or 24 of a line, at l
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Nodes with their depths, and the relations between what is shown."""
+    """Nodes with their depths, and the relations between what is shown, as JSON and as lines."""
 
-    pairs: tuple[tuple[Node, int], ...]
     nodes: list[dict[str, Any]]
-    relations: tuple[Relation, ...]
+    relations: list[dict[str, Any]]
+    lines: list[str]
     truncated: bool
     next_cursor: str | None
     footer: str
 
-    @property
-    def shown(self) -> list[Node]:
-        return [node for node, _ in self.pairs]
+
+class _Told(NamedTuple):
+    """A relation in both forms, and the room that each takes with what parts it from the next."""
+
+    json: dict[str, Any]
+    line: str
+    size: int
 
 
 def read_offset(cursor: str | None) -> int:
@@ -65,6 +69,7 @@ def page_of(
     total: int,
     offset: int,
     names: Names,
+    shape: Callable[[Relation], dict[str, Any]] = relation_json,
 ) -> Page:
     """The nodes from `offset` on that fit both forms of the answer, with their relations.
 
@@ -78,23 +83,33 @@ def page_of(
     for relation in relations:
         if relation.from_id in place and relation.to_id in place:
             due.setdefault(max(place[relation.from_id], place[relation.to_id]), []).append(relation)
-    shown = fitting(due.get(-1, []) if offset == 0 else [], STRUCTURED, _size)
-    cut = offset == 0 and len(shown) < len(due.get(-1, []))
-    room = STRUCTURED - sum(_size(r) + 1 for r in shown)
-    lines = _LINES - sum(len(relation_line(r, names)) + 1 for r in shown)
+
+    def told(at: int) -> list[_Told]:
+        return [
+            _Told(shown := shape(relation), relation_line(relation, names), size(shown))
+            for relation in due.get(at, [])
+        ]
+
+    first = told(-1) if offset == 0 else []
+    shown = fitting(first, STRUCTURED, _size)
+    cut = len(shown) < len(first)
+    room = STRUCTURED - sum(each.size + 1 for each in shown)
+    space = _LINES - sum(len(each.line) + 1 for each in shown)
     nodes: list[dict[str, Any]] = []
+    lines: list[str] = []
     for at, (node, depth) in enumerate(pairs[offset:], offset):
         item = {**node_json(node, names=names), "depth": depth}
-        own = due.get(at, [])
+        line = f"depth {depth}: {node_line(node, names, title=item['title'])}"
+        own, taken = told(at), size(item)
         if not nodes:
-            fit = fitting(own, room - size(item), _size)
+            fit = fitting(own, room - taken, _size)
             cut, own = cut or len(fit) < len(own), fit
-        room -= size(item) + 1 + sum(_size(r) + 1 for r in own)
-        lines -= len(f"depth {depth}: {node_line(node, names)}") + 1
-        lines -= sum(len(relation_line(r, names)) + 1 for r in own)
-        if nodes and (room < 0 or lines < 0):
+        room -= taken + 1 + sum(each.size + 1 for each in own)
+        space -= len(line) + 1 + sum(len(each.line) + 1 for each in own)
+        if nodes and (room < 0 or space < 0):
             break
         nodes.append(item)
+        lines.append(line)
         shown += own
     reached = offset + len(nodes)
     more = reached < total
@@ -102,14 +117,14 @@ def page_of(
     if more:
         footer += f"; next: cursor={reached}" if nodes else "; raise limit"
     return Page(
-        tuple(pairs[offset:reached]),
         nodes,
-        tuple(shown),
+        [each.json for each in shown],
+        lines + [each.line for each in shown],
         more or cut,
         str(reached) if more and nodes else None,
         footer,
     )
 
 
-def _size(relation: Relation) -> int:
-    return size(relation_json(relation))
+def _size(each: _Told) -> int:
+    return each.size

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic_core import PydanticSerializationError, to_json
 
 from cortex.domain.taxonomy import Status
 from cortex.domain.values import PREFIX, Node, Relation, shorten
+from cortex.services.drift import Drifted, sentences
 
 STRUCTURED: Final = 24_000
 TEXT: Final = 8_000
@@ -26,7 +30,10 @@ T = TypeVar("T")
 
 def size(value: Any) -> int:
     """Characters of the compact JSON."""
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    try:
+        return len(to_json(value).decode())  # a fifth of the time of json.dumps
+    except PydanticSerializationError:  # a lone surrogate
+        return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def fitting(items: Iterable[T], budget: int, measure: Callable[[T], int] = size) -> list[T]:
@@ -47,16 +54,20 @@ class Names:
     `unverified` are those whose file is not as it was noted.
     """
 
-    def __init__(self, unique: Mapping[str, bool], unverified: Collection[str] = ()) -> None:
+    def __init__(self, unique: Mapping[str, bool], drifted: Drifted = MappingProxyType({})) -> None:
         self._unique = unique
-        self._unverified = frozenset(unverified)
+        self._drifted = drifted
 
     def __call__(self, node_id: str) -> str:
         return node_id[:PREFIX] if self._unique.get(node_id, False) else node_id
 
     def unverified(self, node_id: str) -> bool:
         """Whether the node's mark belongs beside it, in text and in JSON."""
-        return node_id in self._unverified
+        return node_id in self._drifted
+
+    def warnings(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+        """One sentence per file that is not as these nodes noted it."""
+        return sentences(nodes, self._drifted)
 
 
 PLAIN: Final = Names({})
@@ -64,7 +75,7 @@ PLAIN: Final = Names({})
 
 def names_of(memory: Memory, ids: Sequence[str]) -> Names:
     """Names and marks for these ids, as the memory and the disk are now."""
-    return Names(memory.reading.names(ids), memory.engine.drift.of(ids))
+    return Names(*memory.reading.known(ids))
 
 
 def node_json(node: Node, *, cut: int = _CUT, names: Names = PLAIN) -> dict[str, Any]:
@@ -167,12 +178,15 @@ def relation_json(relation: Relation) -> dict[str, Any]:
     return shown
 
 
-def node_line(node: Node, names: Names, *, cut: int = 160) -> str:
-    """One line: id, type, what there is to know of it, title, the start of the text."""
+def node_line(node: Node, names: Names, *, cut: int = 160, title: str | None = None) -> str:
+    """One line: id, type, what there is to know of it, title, the start of the text.
+
+    `title` is the node's, where the caller has it at hand already.
+    """
     parts = [names(node.id), node.type.value]
     if said := mark(node, names).rstrip():
         parts.append(said)
-    title = shorten(node.title, 100)
+    title = shorten(node.title if title is None else title, 100)
     parts.append(title)
     text = shorten(node.text, cut)
     if text and not text.startswith(title.rstrip("…")):
