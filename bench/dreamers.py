@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.generate import sentence
+from bench.sentences import sentence
 from cortex.domain.instants import render
 from cortex.domain.taxonomy import NodeType, RelationType
 from cortex.domain.values import NodeId, WorkspaceId, new_id

@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from tqdm import tqdm
+
+from bench.sentences import VERBS, note
 from cortex.domain.instants import Instant, render
 from cortex.domain.taxonomy import SYMMETRIC, NodeType, RelationType, Status, file_relation
 from cortex.domain.values import NodeId, WorkspaceId
@@ -60,29 +63,6 @@ _CROSS_TYPES: Final = (
     (_R.CONSTRAINED_BY, 6),
 )
 
-_WHO: Final = ("the importer", "the login page", "our parser", "the nightly job", "the cache")
-_VERB: Final = ("keeps", "loses", "rewrites", "retries", "validates", "skips", "batches", "locks")
-_WHAT: Final = (
-    "expired tokens",
-    "the session cookie",
-    "duplicate rows",
-    "the retry budget",
-    "large uploads",
-    "time zones",
-    "the write-ahead log",
-    "stale embeddings",
-    "its configuration",
-    "unicode paths",
-)
-_WHY: Final = (
-    "because the clock of the container drifts",
-    "since the upgrade to version {n}",
-    "when {n} clients connect at once",
-    "unless the flag MEM-{n} is set",
-    "as agreed in the review of ticket AB-{n}",
-    "after a timeout of {n} ms",
-    "so that a restart loses nothing",
-)
 _FOLDERS: Final = ("src/auth", "src/store", "src/api", "web/pages", "tests", "docs", "deploy")
 _FILES: Final = ("session", "token", "parser", "index", "schema", "client", "worker", "routes")
 
@@ -104,13 +84,6 @@ class GeneratedIds:
     relations: int = 0
 
 
-def sentence(rng: random.Random) -> str:
-    """One line as an agent would note it."""
-    words = (rng.choice(_WHO), rng.choice(_VERB), rng.choice(_WHAT), rng.choice(_WHY))
-    text = " ".join(words).replace("{n}", str(rng.randrange(10, 9999)))
-    return text[0].upper() + text[1:] + "."
-
-
 def generate(
     database: Database,
     nodes: int = 20_000,
@@ -118,13 +91,17 @@ def generate(
     seed: int = 1,
     workspace: WorkspaceId = WorkspaceId("bench"),  # noqa: B008  # a NewType call is its string
 ) -> GeneratedIds:
-    """Write a memory of `nodes` nodes (at least 100) and `relations` relations (≥ nodes)."""
+    """Write a memory of `nodes` nodes (at least 100) and `relations` relations (≥ nodes).
+
+    One that was written so before is left as it is. Raises ValueError for another one.
+    """
     if nodes < 100 or relations < nodes:
         raise ValueError("a memory needs 100 nodes, and as many relations as nodes")
     plan = _Plan(random.Random(seed), workspace)
     plan.plant(nodes)
     plan.link(relations)
-    plan.write(database)
+    if not plan.find(database):
+        plan.write(database)
     return plan.made
 
 
@@ -231,10 +208,21 @@ class _Plan:
             far = rng.choice(self._hubs) if hub else rng.choice(leaves)
             self._link(near, far, rng.choices(kinds, weights)[0])
 
+    def find(self, database: Database) -> bool:
+        """Whether the database has these nodes already."""
+        with database.read() as snapshot:
+            keys = {node.id: node.key for node in snapshot.nodes.brief(self.made.workspace)}
+        if not keys:
+            return False
+        if not keys.keys() >= set(self._ids):
+            raise ValueError("the database was written with another seed or another size")
+        self._note([keys[each] for each in self._ids], len(self._edges))
+        return True
+
     def write(self, database: Database) -> None:
         keys: list[int] = []
         rng, workspace = self._rng, self.made.workspace
-        for part in _parts(range(len(self._kinds))):
+        for part in _parts(range(len(self._kinds)), "nodes"):
             with database.write(_ACTOR) as transaction:
                 for place in part:
                     parent = self._parents[place]
@@ -249,7 +237,7 @@ class _Plan:
                     )
                     keys.append(node.key)
         edges = list(self._edges.items())
-        for part in _parts(range(len(edges))):
+        for part in _parts(range(len(edges)), "relations"):
             with database.write(_ACTOR) as transaction:
                 for number in part:
                     (near, far, kind), weight = edges[number]
@@ -270,11 +258,11 @@ class _Plan:
         if kind is _N.FILEREF:
             path = f"{rng.choice(_FOLDERS)}/{rng.choice(_FILES)}_{place}.py"
             return {"title": path.rpartition("/")[2], "path": path}
-        first = sentence(rng)
+        first = note(rng)
         if kind in (_N.SESSION, _N.GOAL, _N.TASK, _N.SUBTASK) or place < 3:
             return {"title": first[:60], "order": place}
-        text = " ".join([first, *(sentence(rng) for _ in range(rng.randrange(3)))])
-        return {"text": text, "tags": [rng.choice(_VERB)]} if rng.random() < 0.3 else {"text": text}
+        text = " ".join([first, *(note(rng) for _ in range(rng.randrange(3)))])
+        return {"text": text, "tags": [rng.choice(VERBS)]} if rng.random() < 0.3 else {"text": text}
 
     def _at_time(self, place: int, count: int) -> Instant:
         return render(_START + timedelta(days=120 * place / count))
@@ -292,6 +280,9 @@ class _Plan:
         made.relations = relations
 
 
-def _parts(places: range) -> Iterator[range]:
-    for first in range(0, len(places), _BATCH):
-        yield places[first : first + _BATCH]
+def _parts(places: range, what: str) -> Iterator[range]:
+    """The places in batches, with a bar at a terminal: a million takes minutes."""
+    with tqdm(total=len(places), desc=what, disable=None, unit_scale=True) as bar:
+        for first in range(0, len(places), _BATCH):
+            yield places[first : first + _BATCH]
+            bar.update(_BATCH)

@@ -3,25 +3,25 @@
 Every answer is compared with the CTE's before either is timed. `ratio` is the CTE's p50 by
 the engine's. Times are CPU time of the thread, so that other work on the machine does not
 count; the files are in the page cache.
-Run: python -m bench.graph_engine [--nodes N] [--relations M] [--seed S].
+Run: python -m bench.graph_engine [--nodes N] [--relations M] [--seed S] [--database FILE].
+FILE is generated where it is not there, and written to: give a copy of one that is kept.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import platform
 import random
 import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-
-import psutil
 
 from bench import graph_statements as sql
 from bench.generate import GeneratedIds, generate
@@ -31,6 +31,7 @@ from cortex.graph.breadth_first import NO_LIMIT
 from cortex.graph.descent import descendants
 from cortex.graph.expansion import subgraph
 from cortex.graph.graphs import Graphs
+from cortex.graph.shelf import Shelf
 from cortex.graph.traversal import traverse
 from cortex.graph.walking import walk
 from cortex.graph.workspace import WorkspaceGraph
@@ -89,7 +90,7 @@ class Bench:
     def __init__(self, path: Path, nodes: int, relations: int, seed: int) -> None:
         self.database = Database(path)
         self.made: GeneratedIds = generate(self.database, nodes, relations, seed)
-        self.graphs = Graphs(1 << 32)
+        self.graphs = Graphs(1 << 33, Shelf(path, writable=True))
         self.sql = sqlite3.connect(path)
         self.sql.execute("PRAGMA cache_size = -32000")
         self.sql.execute("PRAGMA temp_store = MEMORY")
@@ -198,41 +199,21 @@ class Bench:
             pass
 
 
-def build(bench: Bench) -> None:
-    """Build the graph apart from the cache, and say how long it takes and how large it is."""
-    copies: list[WorkspaceGraph] = []
-    seconds, resident = [], []
-    for _ in range(5):  # the first also fills page cache and heap, so it says nothing of size
-        graph = WorkspaceGraph(bench.made.workspace)
-        with bench.database.read() as snapshot:
-            began = time.thread_time()
-            graph.catch_up(snapshot)
-            seconds.append(time.thread_time() - began)
-        gc.collect()
-        copies.append(graph)
-        resident.append(psutil.Process().memory_info().rss)
-    grown = (resident[-1] - resident[0]) / 4e6
-    estimate = graph.memory_bytes() / 1e6
-    began = time.thread_time()
-    graph.rows(incoming=False)
-    graph.rows(incoming=True)
-    rows = (time.thread_time() - began) * 1000
-    more = graph.memory_bytes() / 1e6 - estimate
-    print(f"build {min(seconds):.2f} s; resident {grown:.1f} MB a graph, estimated {estimate:.1f}")
-    print(f"rows of both directions: {rows:.0f} ms, {more:.1f} MB more")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--relations", type=int, default=60_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--database", type=Path)
     given = parser.parse_args()
     print(f"{given.nodes} nodes, {given.relations} relations, seed {given.seed};", end=" ")
-    print(f"CPU ms; Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}")
+    said = f"CPU ms; Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    print(said, flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder) / "cortex.db", given.nodes, given.relations, given.seed)
-        build(bench)
+        path = given.database or Path(folder) / "cortex.db"
+        bench = Bench(path, given.nodes, given.relations, given.seed)
+        bench.graphs.save(bench.database, bench.made.workspace)
+        subprocess.run([sys.executable, "-m", "bench.graph_size", str(path)], check=True)
         print("| | nodes | p50 ms | p95 ms | CTE p50 | CTE p95 | ratio |")
         print("|---|---|---|---|---|---|---|")
         for case in bench.cases():

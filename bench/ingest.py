@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import psutil
 
-from bench.generate import sentence
+from bench.sentences import sentence
 from bench.timing import header
 from cortex.config import load_settings
 from cortex.memory import open_memory

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.generate import sentence
+from bench.sentences import sentence
 from bench.timing import header
 from cortex.config import load_settings
 from cortex.memory import Memory, open_memory

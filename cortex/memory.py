@@ -16,6 +16,7 @@ from cortex.config import Settings
 from cortex.domain.errors import CortexError
 from cortex.domain.instants import Clock, now
 from cortex.graph.graphs import Graphs
+from cortex.graph.shelf import Shelf
 from cortex.services.activity import Activity
 from cortex.services.adding import Adding
 from cortex.services.composition.composing import Composing
@@ -138,12 +139,13 @@ class Memory:
         return self.indexing.problem
 
     def close(self) -> None:
-        """End the worker, write what waits, stop the threads, close the file."""
+        """End the worker, write what waits, stop the threads, save the graphs, close the file."""
         self.analytics.close()
         self.hybrid.close()
         self.indexing.close()
         self.history.close()
         self.semantic.close()
+        self.engine.graphs.close(self.engine.database)
         self.engine.database.close()
 
 
@@ -167,7 +169,8 @@ def open_memory(
     if store.upgraded is not None:
         announce(store.upgraded)
     actor = f"{client}#{os.getpid()}-{secrets.token_hex(3)}"
-    engine = Engine(settings, store, Graphs(settings.graph_budget), actor)
+    shelf = Shelf(store.path, writable=not settings.read_only)
+    engine = Engine(settings, store, Graphs(settings.graph_budget, shelf), actor)
     history = History(engine)
     semantic = Semantic(engine, embedder)
     indexing = Indexing(engine, semantic)
@@ -183,6 +186,8 @@ def open_memory(
     engine.after_write = followed
     worker = Worker(store.path)  # starts nothing before it is asked
     told = None if once else WorkerHistory(worker)
+    if not once:
+        engine.graphs.warm(store, settings.workspace)
     return Memory(
         engine,
         Adding(engine),

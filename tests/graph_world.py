@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cortex.domain.errors import ConflictError
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import (
@@ -19,6 +21,9 @@ from cortex.domain.taxonomy import (
     NodeType,
 )
 from cortex.domain.values import NodeId, WorkspaceId, new_id
+from cortex.graph.adjacency import rows_of
+from cortex.graph.breadth_first import table
+from cortex.graph.codes import flags
 from cortex.graph.workspace import FREE, WorkspaceGraph
 from cortex.store.database import Database, Snapshot, Transaction
 
@@ -33,11 +38,11 @@ def differences(snapshot: Snapshot, graph: WorkspaceGraph) -> list[str]:
     nodes = {(node.key, node.type, node.status) for node in briefs}
     relations = [
         relation
-        for relation in snapshot.relations.brief(graph.workspace)
-        if relation.source in key_of and relation.target in key_of
+        for relation in snapshot.relations.iter_all(graph.workspace)
+        if relation.from_id in key_of and relation.to_id in key_of
     ]
     edges = Counter(
-        (r.key, key_of[r.source], key_of[r.target], r.type, bool(r.derived)) for r in relations
+        (r.key, key_of[r.from_id], key_of[r.to_id], r.type, r.derived) for r in relations
     )
     weights = {r.key: r.weight for r in relations if r.weight != 1.0}
     order = [node.key for node in sorted(briefs, key=lambda node: (node.created_at, node.id))]
@@ -48,13 +53,16 @@ def differences(snapshot: Snapshot, graph: WorkspaceGraph) -> list[str]:
         ("order", graph.order(), order),
         ("out rows", rows_as_edges(graph, incoming=False), edges),
         ("in rows", rows_as_edges(graph, incoming=True), edges),
+        ("crossed out", crossed_as_keys(graph, incoming=False), far_ends(edges, 2)),
+        ("crossed in", crossed_as_keys(graph, incoming=True), far_ends(edges, 1)),
         ("found", {key for key in key_of.values() if graph.find(key) is not None}, set(order)),
     ]
     return [f"{name}: {got} ≠ {wanted}" for name, got, wanted in pairs if got != wanted]
 
 
 def rows_as_edges(graph: WorkspaceGraph, *, incoming: bool) -> Counter[Any]:
-    rows = graph.rows(incoming=incoming)
+    """New rows; those that the graph keeps stay as they are, with their notes."""
+    rows = rows_of(graph.graph, len(graph.key), incoming=incoming)
     edges: Counter[Any] = Counter()
     for index, key in enumerate(graph.key):
         for at in range(rows.indptr[index], rows.indptr[index + 1]):
@@ -64,6 +72,18 @@ def rows_as_edges(graph: WorkspaceGraph, *, incoming: bool) -> Counter[Any]:
             kind = RELATION_TYPES[rows.relation_type[at]]
             edges[int(rows.relation[at]), source, target, kind, bool(rows.derived[at])] += 1
     return edges
+
+
+def crossed_as_keys(graph: WorkspaceGraph, *, incoming: bool) -> Counter[tuple[int, int]]:
+    """(key, far end's key) of all that the kept rows and their notes lead to."""
+    everything = table(flags(None, include_derived=True))
+    found = graph.crossed(np.arange(len(graph.key)), everything, incoming=incoming)
+    far = [graph.key[index] for index in found.neighbors()]
+    return Counter(zip(found.relations().tolist(), far, strict=True))
+
+
+def far_ends(edges: Counter[Any], end: int) -> Counter[tuple[int, int]]:
+    return Counter((edge[0], edge[end]) for edge in edges)
 
 
 def add_node(
@@ -106,7 +126,7 @@ class World:
 
     def relation(self, number: int) -> int | None:
         with self.databases[0].read() as snapshot:
-            keys = [r.key for ws in (HERE, THERE) for r in snapshot.relations.brief(ws)]
+            keys = [r.key for ws in (HERE, THERE) for r in snapshot.relations.iter_all(ws)]
         return keys[number % len(keys)] if keys else None
 
     def apply(self, name: str, who: int, a: int, b: int, c: int) -> None:

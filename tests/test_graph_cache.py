@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -20,9 +21,11 @@ from cortex.domain.taxonomy import (
     Status,
 )
 from cortex.domain.values import WorkspaceId, new_id
+from cortex.graph import row_cache
 from cortex.graph import workspace as workspace_module
 from cortex.graph.graphs import Graphs
 from cortex.graph.locator import Locator
+from cortex.graph.row_cache import RowCache
 from cortex.graph.traversal import traverse
 from cortex.graph.workspace import WorkspaceGraph
 from cortex.store.database import Database, Snapshot
@@ -75,6 +78,17 @@ def test_the_graph_says_what_the_store_says_after_any_operations(
     assert disagreement(steps, WorkspaceGraph) == []
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.lists(STEP, max_size=40))
+def test_rows_say_what_the_store_says_however_often_their_notes_are_merged(
+    steps: list[tuple[str, int, int, int, int, int]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_cache, "_LEAST_NOTES", 3)
+        patch.setattr(row_cache, "_WORTH", 1)
+        assert disagreement(steps, WorkspaceGraph) == []
+
+
 class SkipsADelta(WorkspaceGraph):
     """Planted fault: the second delta is taken for granted."""
 
@@ -95,17 +109,16 @@ class AppendsAlways(WorkspaceGraph):
             self.graph.add_node(node.key)
             self._nodes.add(node.key, index)
             self._take(index)
-            self.row_cache.drop()
         return super()._put_node(node)
 
 
-class KeepsRows(WorkspaceGraph):
-    """Planted fault: the rows are kept although a relation was put in."""
+class ForgetsToNote(WorkspaceGraph):
+    """Planted fault: the kept rows are not told of a relation that was put in."""
 
     def _put_relation(self, relation: Any) -> None:
-        drop, self.row_cache.drop = self.row_cache.drop, lambda: None  # type: ignore[method-assign]
+        cache, self.row_cache = self.row_cache, RowCache(self.graph)
         super()._put_relation(relation)
-        self.row_cache.drop = drop  # type: ignore[method-assign]
+        self.row_cache = cache
 
 
 STORY = [
@@ -122,7 +135,7 @@ def test_the_story_of_the_planted_faults_is_followed_by_a_sound_graph() -> None:
     assert disagreement(STORY, WorkspaceGraph) == []
 
 
-@pytest.mark.parametrize("fault", [SkipsADelta, AppendsAlways, KeepsRows])
+@pytest.mark.parametrize("fault", [SkipsADelta, AppendsAlways, ForgetsToNote])
 def test_the_comparison_sees_a_planted_fault(fault: type[WorkspaceGraph]) -> None:
     try:
         found = disagreement(STORY, fault)
@@ -519,3 +532,20 @@ def test_readers_and_writers_at_once_never_see_a_half_truth() -> None:
         for thread in readers:
             thread.join()
         assert problems == []
+
+
+@pytest.mark.parametrize(("own", "others"), [(3, 0), (3, 40)])
+def test_a_small_and_a_large_part_of_the_file_are_read_alike(own: int, others: int) -> None:
+    with opened() as (_, [database]):
+        with database.write("test") as transaction:
+            for _ in range(others):
+                add_node(transaction, workspace=THERE)
+            nodes = [add_node(transaction) for _ in range(own)]
+            for near, far in pairwise(nodes):
+                transaction.relations.insert(
+                    HERE, near[1], far[1], RelationType.BLOCKS, transaction.at
+                )
+        graph = WorkspaceGraph(HERE)
+        with database.read() as snapshot:
+            graph.catch_up(snapshot)
+            assert differences(snapshot, graph) == []

@@ -106,6 +106,17 @@ class Parity(RuleBasedStateMachine):
     def open(self, **drawn: Any) -> None:
         self.twins.open(**drawn)
 
+    @rule(who=who, place=place)
+    def save_graph(self, who: int, place: str) -> None:
+        """Its file, which the other memory reads as well."""
+        engine = self.twins.memories[who].engine
+        engine.graphs.save(engine.database, WorkspaceId(place))
+
+    @rule(who=who)
+    def drop_graphs(self, who: int) -> None:
+        """So that they come from their files and the log, as in a new process."""
+        self.twins.memories[who].engine.graphs.clear()
+
     @rule(seconds=st.sampled_from((-3600.0, 60.0, 200_000.0)))
     def time_passes(self, seconds: float) -> None:
         self.twins.clock.move(seconds)

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.domain.taxonomy import SYMMETRIC, RelationType
-from cortex.graph.adjacency import Flags, Integers, Rows, gather
+from cortex.graph.adjacency import Flags
 from cortex.graph.codes import CODES, NOTHING, SHIFT, flags
+from cortex.graph.row_cache import Crossed
 from cortex.graph.workspace import WorkspaceGraph
 
 Direction = Literal["out", "in", "both"]
@@ -101,7 +102,7 @@ def reach(
         if len(visited) > max_visited:
             found.bounded = True
             break
-        if len(frontier) >= LARGE and graph.row_cache.prefers(len(frontier), out=out, back=back):
+        if _is_large(graph, frontier, out=out, back=back):
             _on_rows(graph, found, visited, frontier, hop, depth, closed, max_visited)
             break
         found.expanded.append(frontier)
@@ -112,6 +113,13 @@ def reach(
             kind = graph.kind
             frontier = [index for index in level if not closed[kind[index]]]
     return found
+
+
+def _is_large(graph: WorkspaceGraph, frontier: list[int], *, out: bool, back: bool) -> bool:
+    cache = graph.row_cache
+    if len(frontier) < LARGE and not cache.is_wide(frontier, out=out, back=back):
+        return False
+    return cache.prefers(len(frontier), out=out, back=back)
 
 
 def _loop(
@@ -150,27 +158,23 @@ def _on_rows(
     max_visited: int,
 ) -> None:
     found.crossed = None
-    seen = np.zeros(len(graph.key), np.bool_)
-    seen[np.fromiter(visited, np.int64, len(visited))] = True
     count = len(visited)
-    shut = None if closed is None else table(closed)[np.frombuffer(graph.kind, np.uint8)]
+    shut = None if closed is None else table(closed)
+    kind = np.frombuffer(graph.kind, np.uint8)
     frontier: NDArray[Any] = np.array(start, np.int64)
-    last = np.empty(len(seen), np.int64)  # of each index, the position where it was met last
-    while len(frontier) and len(found.expanded) < depth:
-        if count > max_visited:
-            found.bounded = True
-            return
-        found.expanded.append(frontier)
-        parts = [rows.neighbor[at] for rows, at in crossings(graph, frontier, hop)]
-        far = np.concatenate(parts)
-        far = far[~seen[far]]
-        positions = np.arange(len(far))
-        last[far] = positions
-        level = far[last[far] == positions]
-        seen[level] = True
-        count += len(level)
-        found.levels.append(level)
-        frontier = level if shut is None else level[~shut[level]]
+    with graph.scratch.marking(len(graph.key)) as marks:
+        marks.add(np.fromiter(visited, np.int64, count))
+        while len(frontier) and len(found.expanded) < depth:
+            if count > max_visited:
+                found.bounded = True
+                return
+            found.expanded.append(frontier)
+            far = [each.neighbors() for each in crossings(graph, frontier, hop)]
+            level = marks.fresh(np.concatenate(far))
+            marks.add(level)
+            count += len(level)
+            found.levels.append(level)
+            frontier = level if shut is None else level[~shut[kind[level]]]
 
 
 def table(flags_of: bytes) -> Flags:
@@ -178,15 +182,11 @@ def table(flags_of: bytes) -> Flags:
     return np.frombuffer(flags_of, np.uint8).astype(np.bool_)
 
 
-def crossings(
-    graph: WorkspaceGraph, frontier: NDArray[Any], hop: Hop
-) -> Iterator[tuple[Rows, Integers]]:
-    """Per direction that the hop walks: its rows, and the positions of what it crosses."""
+def crossings(graph: WorkspaceGraph, frontier: NDArray[Any], hop: Hop) -> Iterator[Crossed]:
+    """What the hop crosses from the frontier, for each direction that it walks."""
     for allowed, incoming in ((hop.out, False), (hop.back, True)):
         if allowed != NOTHING:
-            rows = graph.rows(incoming=incoming)
-            positions = gather(rows, frontier)
-            yield rows, positions[table(allowed)[rows.code[positions]]]
+            yield graph.crossed(frontier, table(allowed), incoming=incoming)
 
 
 def select(
@@ -249,14 +249,15 @@ def _between(graph: WorkspaceGraph, found: Reach, hop: Hop, kept: list[Level]) -
             if near in inside and far in inside
         }
         return sorted(keys)
-    member = np.zeros(len(graph.key), np.bool_)
-    for part in kept:
-        member[part] = True
-    expanded = np.concatenate([np.asarray(part, np.int64) for part in found.expanded])
-    expanded = expanded[member[expanded]]
-    parts = [
-        rows.relation[at][member[rows.neighbor[at]]] for rows, at in crossings(graph, expanded, hop)
-    ]
+    with graph.scratch.marking(len(graph.key)) as marks:
+        for part in kept:
+            marks.add(part)
+        member = marks.seen
+        expanded = np.concatenate([np.asarray(part, np.int64) for part in found.expanded])
+        expanded = expanded[member[expanded]]
+        parts = [
+            each.relations()[member[each.neighbors()]] for each in crossings(graph, expanded, hop)
+        ]
     relations: list[int] = np.unique(np.concatenate(parts)).tolist()
     return relations
 

@@ -62,11 +62,12 @@ def relations_within(
     inside = {index for key in keys if (index := graph.find(key)) is not None}
     allowed = flags(None, include_derived=include_derived)
     if len(inside) >= LARGE and graph.row_cache.prefers(len(inside), out=True, back=False):
-        member = np.zeros(len(graph.key), np.bool_)
         near = np.fromiter(inside, np.int64, len(inside))
-        member[near] = True
-        [(rows, at)] = crossings(graph, near, Hop(allowed, NOTHING))
-        found: list[int] = np.sort(rows.relation[at][member[rows.neighbor[at]]]).tolist()
+        with graph.scratch.marking(len(graph.key)) as marks:
+            marks.add(near)
+            [crossed] = crossings(graph, near, Hop(allowed, NOTHING))
+            within = crossed.relations()[marks.seen[crossed.neighbors()]]
+        found: list[int] = np.sort(within).tolist()
         return found
     out_edges = graph.graph.out_edges
     return sorted(

@@ -1,4 +1,4 @@
-"""The graphs in memory, least recently used out, and how they are locked.
+"""The graphs in memory, least recently used out, how they are locked, when they are saved.
 
 A view takes the graph's lock, then opens a read transaction, then catches up: so a snapshot
 is never older than the graph it is shown with, and the lock is held while the graph is read,
@@ -8,24 +8,42 @@ Lock order: the database's write lock, then one graph's lock. `view` never waits
 write lock (a read transaction in WAL mode waits for nobody), and `within` takes the graph's
 lock inside a write transaction, so nobody waits in a circle — as long as no block opens a
 write transaction or another view: that raises here instead of waiting for ever.
+
+A graph is saved where that is worth more than it costs: one that was built from the store, so
+that the next process need not, and one that has moved on by a twentieth of its size since; at
+the end a two-hundredth is enough. Small ones are built in less than half a second and get no
+file. It happens in the background, and no request waits but for the copy of the arrays.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
+from cortex.domain.errors import CortexError
 from cortex.domain.values import WorkspaceId
-from cortex.graph.workspace import WorkspaceGraph
+from cortex.graph.background import Background
+from cortex.graph.capture import capture
+from cortex.graph.saved import head_of
+from cortex.graph.shelf import Shelf
+from cortex.graph.workspace import UNBUILT, WorkspaceGraph
 from cortex.store.database import Database, Snapshot, Transaction
+
+logger = logging.getLogger(__name__)
+
+LEAST_SAVED: Final = 20_000  # nodes and relations
+_SHARE: Final = 20
+_SHARE_AT_END: Final = 200
 
 
 class _Entry:
-    def __init__(self, workspace: WorkspaceId) -> None:
+    def __init__(self, workspace: WorkspaceId, shelf: Shelf | None) -> None:
         self.lock = threading.Lock()
-        self.graph = WorkspaceGraph(workspace)
+        self.graph = WorkspaceGraph(workspace, shelf)
         self.bytes = 0
 
 
@@ -35,11 +53,13 @@ class Graphs:
     The one in use stays, even where it alone is larger.
     """
 
-    def __init__(self, budget_bytes: int) -> None:
+    def __init__(self, budget_bytes: int, shelf: Shelf | None = None) -> None:
         self._budget = budget_bytes
+        self._shelf = shelf
         self._entries: OrderedDict[WorkspaceId, _Entry] = OrderedDict()
         self._lock = threading.Lock()
         self._here = threading.local()
+        self._background = Background("graphs")
 
     @contextmanager
     def view(
@@ -48,7 +68,54 @@ class Graphs:
         """A read transaction and the graph as it sees it; the lock is held to the end."""
         with self._locked(workspace) as graph, database.read() as snapshot:
             graph.catch_up(snapshot)
+            if self._is_due(graph, _SHARE):
+                self._background.run(workspace, lambda: self.save(database, workspace, _SHARE))
             yield snapshot, graph
+
+    def warm(self, database: Database, workspace: WorkspaceId) -> None:
+        """Bring a graph that was saved into memory, in the background."""
+
+        def load() -> None:
+            with self.view(database, workspace):
+                pass
+
+        if self._shelf is not None and self._shelf.path(workspace).exists():
+            self._background.run(("warm", workspace), load)
+
+    def close(self, database: Database) -> None:
+        """End the background, and save what has moved on."""
+        self._background.close()
+        for workspace, entry in list(self._entries.items()):
+            if self._is_due(entry.graph, _SHARE_AT_END):
+                try:
+                    self.save(database, workspace, _SHARE_AT_END)
+                except CortexError as error:  # a damaged or vanished file: those who read are told
+                    logger.info("the graph of %s is not saved: %s", workspace, error)
+
+    def _is_due(self, graph: WorkspaceGraph, share: int) -> bool:
+        if self._shelf is None or not self._shelf.writable or graph.size() < LEAST_SAVED:
+            return False
+        return graph.saved_at == UNBUILT or graph.seq - graph.saved_at >= graph.size() // share
+
+    def save(self, database: Database, workspace: WorkspaceId, share: int | None = None) -> None:
+        """Write the graph's file; with a `share` where it has moved by that part of its size."""
+        if self._shelf is None:
+            return
+        with self._locked(workspace) as graph, database.read() as snapshot:
+            graph.catch_up(snapshot)
+            head = self._shelf.find_head(snapshot, workspace)  # another process's, perhaps
+            graph.saved_at = UNBUILT if head is None else head.seq
+            if share is not None and not self._is_due(graph, share):
+                return
+            epoch, seq = graph.epoch, graph.seq
+            graph.saved_at = seq
+            moment = snapshot.changes.moment(seq)
+            if moment is None:  # nothing was ever written, or a shell took the log away
+                return
+            taken = capture(graph)
+        columns = taken.columns()
+        del taken
+        self._shelf.save(head_of(columns, workspace, epoch, seq, moment), columns)
 
     @contextmanager
     def within(self, snapshot: Snapshot, workspace: WorkspaceId) -> Iterator[WorkspaceGraph]:
@@ -81,7 +148,7 @@ class Graphs:
         with self._lock:
             entry = self._entries.get(workspace)
             if entry is None:
-                entry = self._entries[workspace] = _Entry(workspace)
+                entry = self._entries[workspace] = _Entry(workspace, self._shelf)
             self._entries.move_to_end(workspace)
             return entry
 
@@ -102,6 +169,12 @@ class Graphs:
             return sum(entry.bytes for entry in self._entries.values())
 
     def clear(self) -> None:
-        """Drop every graph; the next view builds its own."""
+        """Drop every graph from memory; the next view loads or builds its own."""
         with self._lock:
             self._entries.clear()
+
+    def forget(self) -> None:
+        """Drop every graph and what was saved of it; the next view reads the store."""
+        self.clear()
+        if self._shelf is not None:
+            self._shelf.clear()

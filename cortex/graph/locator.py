@@ -15,20 +15,27 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 _RECENT: Final = 4096
 
 
 class Locator:
-    """Keys and their graph indices; `keys` rise, their indices are 0, 1, 2, …"""
+    """Keys and their graph indices; `keys` rise, their indices are 0, 1, 2, … unless given."""
 
-    def __init__(self, keys: Iterable[int] = ()) -> None:
-        self._keys = array("q", keys)
-        self._indices = array("i", range(len(self._keys)))
+    def __init__(
+        self,
+        keys: Sequence[int] | NDArray[np.int64] = (),
+        indices: NDArray[np.int32] | None = None,
+    ) -> None:
+        if indices is None:
+            indices = np.arange(len(keys), dtype=np.int32)
+        self._keys = array("q", np.asarray(keys, np.int64).tobytes())
+        self._indices = array("i", indices.tobytes())
         self._recent: dict[int, int] = {}
         self._gone: set[int] = set()
 
@@ -43,6 +50,10 @@ class Locator:
         if place < len(self._keys) and self._keys[place] == key and key not in self._gone:
             return self._indices[place]
         return None
+
+    def among(self, keys: Iterable[int], besides: Set[int]) -> list[int]:
+        """Those of `keys` that are there, in their order, but for some."""
+        return [key for key in keys if key not in besides and self.find(key) is not None]
 
     def add(self, key: int, index: int) -> None:
         """Note a key that is not there yet."""

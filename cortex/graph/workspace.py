@@ -2,16 +2,18 @@
 
 Idea: a rustworkx PyDiGraph whose payloads are integers (node: its key; edge: key · 64 +
 code, see codes.py), beside flat arrays of type, status and rank by graph index, and per
-direction compressed rows, built when a large frontier first asks and dropped when the graph
-moves. Only weights other than 1.0 are kept.
+direction compressed rows, built when large frontiers ask (row_cache.py). Only weights other
+than 1.0 are kept. It is filled from columns: those of the store, or of a file that was saved
+(shelf.py), from which the log leads on.
 
-Cost at 100,000 nodes and 300,000 relations: 1.8 s to build, 34 MB (about 90 bytes a node and
-70 a relation, 120 more where its weight is not 1.0), 0.4 ms to catch up with one write.
+Cost at 100,000 nodes and 300,000 relations: 1.3 s to build, 0.14 s to load, 43 MB with rows
+(84 bytes a node; 96 a relation, 120 more where its weight is not 1.0), 0.4 ms to catch up
+with one write.
 
 Corners: rustworkx reuses the index of a removed node or edge, so removals come first and an
 index is written anew whenever it is taken. A delta above a third of the graph is a rebuild.
 Until the last line of `catch_up` the graph counts as unbuilt, so a failure on the way ends
-in a new build (invariant 1). Where a foreign shell left a
+in a new build, and not from a file (invariant 1). Where a foreign shell left a
 relation whose end is in another workspace, the relation is left out, and the next node that
 enters makes a rebuild, since its relations need not be in the log.
 """
@@ -21,9 +23,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import rustworkx as rx
+from numpy.typing import NDArray
 
 from cortex.domain.errors import NotFoundError
 from cortex.domain.taxonomy import (
@@ -34,11 +37,15 @@ from cortex.domain.taxonomy import (
     RelationType,
     Status,
 )
-from cortex.domain.values import Generation, WorkspaceId
-from cortex.graph.adjacency import RowCache, Rows
+from cortex.domain.values import WorkspaceId
+from cortex.graph.adjacency import Flags, Rows, grouped, inverse
 from cortex.graph.chronology import Chronology, stamp
 from cortex.graph.codes import MASK, NODE, RELATION, SHIFT, STATUS
+from cortex.graph.columns import Columns, read_columns
 from cortex.graph.locator import Locator
+from cortex.graph.row_cache import Crossed, RowCache
+from cortex.graph.scratch import Scratch
+from cortex.graph.shelf import LEAST_REBUILD, Shelf, can_follow
 from cortex.store.changes import Touched
 from cortex.store.database import Snapshot
 from cortex.store.nodes import BriefNode
@@ -46,9 +53,7 @@ from cortex.store.relations import BriefRelation
 
 FREE: Final = -(1 << 63)
 UNBUILT: Final = -1
-_LEAST_REBUILD: Final = 64
 _MOST_LATE: Final = 64
-_BATCH: Final = 10_000
 
 
 class WorkspaceGraph:
@@ -56,27 +61,32 @@ class WorkspaceGraph:
 
     `graph` is rustworkx's; `key`, `kind`, `status` and `rank` are arrays over graph indices:
     the node's key (FREE where there is none), its type's and status's position in the
-    taxonomy, and its place by (created_at, id).
+    taxonomy, and its place by (created_at, id). `dangling` tells that relations were left out.
     """
 
-    def __init__(self, workspace: WorkspaceId) -> None:
+    def __init__(self, workspace: WorkspaceId, shelf: Shelf | None = None) -> None:
+        """An unbuilt graph; `shelf` is where it may have been saved."""
         self.workspace = workspace
-        self.seq = UNBUILT
+        self._shelf = shelf
+        self._failed = False
         self.epoch = ""
         self._clear()
 
     def _clear(self) -> None:
         self.seq = UNBUILT
+        self.saved_at = UNBUILT
+        """The change up to which a file has this graph."""
         self.graph: rx.PyDiGraph[int, int] = rx.PyDiGraph(multigraph=True)
         self.key = array("q")
         self.kind = array("B")
         self.status = array("B")
         self.weights: dict[int, float] = {}
-        self._chronology = Chronology()
+        self.chronology = Chronology()
         self._nodes = Locator()
         self._relations = Locator()
-        self._dangling = False
+        self.dangling = False
         self.row_cache = RowCache(self.graph)
+        self.scratch = Scratch()
 
     # ── following the store ───────────────────────────────────────────────────────────────
 
@@ -84,74 +94,69 @@ class WorkspaceGraph:
         """Make this graph equal to what the snapshot sees."""
         generation = snapshot.generation()
         end = max(generation.seq, generation.floor)
-        if not self._can_follow(generation, end):
+        known = can_follow(self.epoch, self.seq, self.size(), generation)
+        if not known and not self._load(snapshot):
             self._build(snapshot)
         elif end != self.seq:
             self._follow(snapshot, snapshot.changes.touched(self.seq, end))
-        self.epoch, self.seq = generation.epoch, end
+        self.epoch, self.seq, self._failed = generation.epoch, end, False
 
-    def _can_follow(self, generation: Generation, end: int) -> bool:
-        # A snapshot older than the graph cannot be followed to: the log only goes forward.
-        # Reading a log longer than twice the graph costs more than reading the graph.
-        return (
-            self.epoch == generation.epoch
-            and generation.floor <= self.seq <= end
-            and end - self.seq <= max(_LEAST_REBUILD, 2 * self.size())
-        )
+    def _load(self, snapshot: Snapshot) -> bool:
+        """Take the graph from its file, where there is one that the log leads on from."""
+        shelf = None if self._failed else self._shelf
+        found = None if shelf is None else shelf.load(snapshot, self.workspace)
+        if found is None:
+            return False
+        head, columns = found
+        self.fill(columns)
+        self.epoch, self.seq, self.saved_at = head.epoch, head.seq, head.seq
+        return True
 
     def _build(self, snapshot: Snapshot) -> None:
+        self.fill(read_columns(snapshot, self.workspace))
+
+    def fill(self, columns: Columns) -> None:
+        """Hold these columns, and nothing of before."""
         self._clear()
-        index: dict[str, int] = {}
-        stamps: list[str] = []
-        for key, node_id, kind, status, created_at in snapshot.nodes.brief(self.workspace):
-            index[node_id] = len(stamps)
-            stamps.append(stamp(created_at, node_id))
-            self.key.append(key)
-            self.kind.append(NODE[kind])
-            self.status.append(STATUS[status])
-        self.graph.add_nodes_from(self.key.tolist())
+        self.key = array("q", columns.key.tobytes())
+        self.kind = array("B", columns.kind.tobytes())
+        self.status = array("B", columns.status.tobytes())
+        self.chronology = Chronology(columns.rank, columns.mark, columns.newest, columns.top)
         self._nodes = Locator(self.key)
-        self._chronology = Chronology(stamps)
-        del stamps
-        relations = array("q")
-        edges: list[tuple[int, int, int]] = []
-        for key, source, target, name, weight, derived in snapshot.relations.brief(self.workspace):
-            near, far = index.get(source), index.get(target)
-            if near is None or far is None:
-                self._dangling = True
-                continue
-            relations.append(key)
-            edges.append((near, far, (key << SHIFT) + RELATION[name] + derived))
-            if len(edges) == _BATCH:
-                self.graph.add_edges_from(edges)
-                edges.clear()
-            if weight != 1.0:
-                self.weights[key] = weight
-        self.graph.add_edges_from(edges)
-        self._relations = Locator(relations)
+        # Grouped by source, so that what is read together lies together: 10 to 30 % faster.
+        order = grouped(columns.near, len(self.key))
+        self._relations = Locator(columns.payload >> SHIFT, inverse(order))
+        self.weights = columns.weights()
+        self.dangling = columns.dangling
+        self.graph.add_nodes_from(self.key.tolist())
+        for edges in columns.edges(order):
+            self.graph.add_edges_from(edges)
+        self.row_cache.fill(columns, order)
 
     def _follow(self, snapshot: Snapshot, touched: Touched) -> None:
         nodes = snapshot.nodes.brief_by_keys(self.workspace, touched.nodes)
         relations = snapshot.relations.brief_by_keys(self.workspace, touched.relations)
-        gone_nodes = _missing(self._nodes, touched.nodes, nodes)
-        gone_relations = _missing(self._relations, touched.relations, relations)
+        gone_nodes = self._nodes.among(touched.nodes, besides={node.key for node in nodes})
+        gone_relations = self._relations.among(
+            touched.relations, besides={relation.key for relation in relations}
+        )
         size = len(nodes) + len(relations) + len(gone_nodes) + len(gone_relations)
         entering = any(self._nodes.find(node.key) is None for node in nodes)
-        if size > max(_LEAST_REBUILD, self.size() // 3) or (entering and self._dangling):
+        if size > max(LEAST_REBUILD, self.size() // 3) or (entering and self.dangling):
             self._build(snapshot)
             return
-        self.seq = UNBUILT  # until catch_up ends, an exception leaves a graph to be rebuilt
+        self.seq, self._failed = UNBUILT, True  # until catch_up ends: see the corners
         for key in gone_relations:
             self._remove_relation(key)
         for key in gone_nodes:
             self._remove_node(key)
         arrivals = [arrival for node in nodes if (arrival := self._put_node(node))]
-        if self._chronology.late(arrivals) > _MOST_LATE:
+        if self.chronology.late(arrivals) > _MOST_LATE:
             self._build(snapshot)
             return
         for relation in relations:
             self._put_relation(relation)
-        self._chronology.place(arrivals, lambda at: self._stamp_at(snapshot, at))
+        self.chronology.place(arrivals, lambda at: self._stamp_at(snapshot, at))
 
     def _stamp_at(self, snapshot: Snapshot, index: int) -> str:
         [node] = snapshot.nodes.brief_by_keys(self.workspace, [self.key[index]])
@@ -164,15 +169,14 @@ class WorkspaceGraph:
             index = self.graph.add_node(node.key)
             self._nodes.add(node.key, index)
             self._take(index)
-            self.row_cache.drop()
         self.key[index] = node.key
         self.kind[index] = NODE[node.type]
         self.status[index] = STATUS[node.status]
-        mark = stamp(node.created_at, node.id)
-        if self._chronology.is_placed(index, mark):
+        text = stamp(node.created_at, node.id)
+        if self.chronology.is_placed(index, text):
             return None
-        self._chronology.reserve(index)
-        return mark, index
+        self.chronology.reserve(index)
+        return text, index
 
     def _take(self, index: int) -> None:
         """Make room for an index, new or used before."""
@@ -184,13 +188,12 @@ class WorkspaceGraph:
     def _remove_node(self, key: int) -> None:
         index = self.index(key)
         for _, _, payload in (*self.graph.out_edges(index), *self.graph.in_edges(index)):
-            self._dangling = True  # the relation is still in the store, without an end here
+            self.dangling = True  # the relation is still in the store, without an end here
             self._remove_relation(payload >> SHIFT)
         self.graph.remove_node(index)
         self._nodes.remove(key)
         self.key[index] = FREE
-        self._chronology.reserve(index)
-        self.row_cache.drop()
+        self.chronology.reserve(index)
 
     def _put_relation(self, relation: BriefRelation) -> None:
         near, far = self._nodes.find(relation.source), self._nodes.find(relation.target)
@@ -203,11 +206,11 @@ class WorkspaceGraph:
                 return
             self._remove_relation(relation.key)
         if near is None or far is None:
-            self._dangling = True
+            self.dangling = True
             return
         self._relations.add(relation.key, self.graph.add_edge(near, far, payload))
         self._put_weight(relation)
-        self.row_cache.drop()
+        self.row_cache.added(near, far, payload)
 
     def _put_weight(self, relation: BriefRelation) -> None:
         if relation.weight == 1.0:
@@ -218,17 +221,18 @@ class WorkspaceGraph:
     def _remove_relation(self, key: int) -> None:
         edge = self._relations.find(key)
         assert edge is not None  # those that came and went between two looks are left out
+        near, far = self.graph.get_edge_endpoints_by_index(edge)
+        self.row_cache.removed(near, far, self.graph.get_edge_data_by_index(edge))
         self.graph.remove_edge_from_index(edge)
         self._relations.remove(key)
         self.weights.pop(key, None)
-        self.row_cache.drop()
 
     # ── reading ───────────────────────────────────────────────────────────────────────────
 
     @property
     def rank(self) -> array[int]:
         """By graph index; sorts as (created_at, id)."""
-        return self._chronology.rank
+        return self.chronology.rank
 
     def find(self, key: int) -> int | None:
         """The graph index of a node, None where it is not in this workspace."""
@@ -249,8 +253,12 @@ class WorkspaceGraph:
         return sorted(indices, key=self.rank.__getitem__)
 
     def rows(self, *, incoming: bool) -> Rows:
-        """Compressed rows of one direction; kept until the graph moves."""
-        return self.row_cache.get(len(self.key), incoming=incoming)
+        """Compressed rows of one direction, as the graph is now."""
+        return self.row_cache.exact(len(self.key), incoming=incoming)
+
+    def crossed(self, frontier: NDArray[Any], allowed: Flags, *, incoming: bool) -> Crossed:
+        """The relations of the allowed codes that lead from these indices."""
+        return self.row_cache.crossed(len(self.key), frontier, allowed, incoming=incoming)
 
     def size(self) -> int:
         """Nodes and relations together."""
@@ -283,16 +291,8 @@ class WorkspaceGraph:
 
     def memory_bytes(self) -> int:
         """An estimate: petgraph's 16 bytes a node and 24 a relation, 32 for each integer."""
-        arrays = 10 * len(self.key) + self._chronology.memory_bytes()
+        arrays = 10 * len(self.key) + self.chronology.memory_bytes()
         located = self._nodes.memory_bytes() + self._relations.memory_bytes()
         payloads = 48 * len(self.key) + 56 * self.graph.num_edges()
-        kept = self.row_cache.memory_bytes() + 120 * len(self.weights)
+        kept = self.row_cache.memory_bytes() + self.scratch.memory_bytes() + 120 * len(self.weights)
         return arrays + located + payloads + kept
-
-
-def _missing(
-    located: Locator, touched: Sequence[int], present: Sequence[BriefNode | BriefRelation]
-) -> list[int]:
-    """Keys that are in the graph and no longer in this workspace of the store."""
-    kept = {row.key for row in present}
-    return [key for key in touched if key not in kept and located.find(key) is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from typing import Any, Final, NamedTuple
 from cortex.domain.instants import Instant
 from cortex.domain.values import Generation
 
+# Without workspace_id: a workspace that is renamed takes its rows of the log along.
+_MOMENT: Final = "SELECT at, tx, actor, entity, key, op, before FROM changes WHERE seq = :seq"
 _GENERATION: Final = """
 SELECT (SELECT value FROM meta WHERE key = 'epoch'),
        (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'log_floor'),
@@ -82,6 +85,14 @@ class Changes:
     def last(self) -> tuple[int, Instant] | None:
         row = self._connection.execute(_LAST).fetchone()
         return None if row is None else (int(row[0]), Instant(row[1]))
+
+    def moment(self, seq: int) -> str | None:
+        """The digest of one row of the log, None where it is not there.
+
+        Tells a state of the file from another that gave the same number to another change.
+        """
+        row = self._connection.execute(_MOMENT, {"seq": seq}).fetchone()
+        return None if row is None else hashlib.sha256(ascii(row).encode()).hexdigest()[:32]
 
     def touched(self, since: int, until: int) -> Touched:
         """Keys of nodes and relations changed after `since`, up to `until`."""

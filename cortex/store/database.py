@@ -33,6 +33,7 @@ from cortex.store.embeddings import Embeddings, Outbox
 from cortex.store.exports import ExportRows
 from cortex.store.filerefs import Filerefs
 from cortex.store.filesystems import MOUNTS, refuse_network
+from cortex.store.graph_rows import GraphRows
 from cortex.store.health import HealthChecks
 from cortex.store.idempotency import Idempotency
 from cortex.store.idleness import Idleness
@@ -96,6 +97,7 @@ class Snapshot:
         self.derived_audit = DerivedAudit(connection)
         self.neighbours = Neighbours(connection)
         self.dreams = Dreams(connection)
+        self.graph_rows = GraphRows(connection)
 
     def generation(self) -> Generation:
         """What this transaction sees."""

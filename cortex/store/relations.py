@@ -82,11 +82,6 @@ SELECT COUNT(*) FROM (
     SELECT rowkey FROM relations WHERE to_id IN (SELECT value FROM json_each(:ids)))
 """
 _COUNT: Final = "SELECT COUNT(*) FROM relations WHERE workspace_id = :workspace"
-_BRIEF: Final = """
-SELECT rowkey, from_id, to_id, type, weight,
-       data <> '{}' AND json_extract(data, '$.derived') IS 1
-  FROM relations WHERE workspace_id = :workspace ORDER BY rowkey
-"""
 _BRIEF_BY_KEYS: Final = """
 SELECT r.rowkey, a.rowkey, b.rowkey, r.type, r.weight,
        r.data <> '{}' AND json_extract(r.data, '$.derived') IS 1
@@ -118,11 +113,11 @@ NO_LIMIT: Final = -1
 
 
 class BriefRelation(NamedTuple):
-    """What the graph cache holds of a relation; the ends are node ids or node keys."""
+    """What the graph cache holds of a relation; the ends are node keys."""
 
     key: int
-    source: Any
-    target: Any
+    source: int
+    target: int
     type: str
     weight: float
     derived: bool
@@ -216,11 +211,6 @@ class Relations:
 
     def count(self, workspace: WorkspaceId) -> int:
         return int(self._connection.execute(_COUNT, {"workspace": workspace}).fetchone()[0])
-
-    def brief(self, workspace: WorkspaceId) -> Iterator[BriefRelation]:
-        """Every relation of the workspace by rising key; the ends are node ids."""
-        for row in self._connection.execute(_BRIEF, {"workspace": workspace}):
-            yield BriefRelation(*row)
 
     def brief_by_keys(self, workspace: WorkspaceId, keys: Sequence[int]) -> list[BriefRelation]:
         """Those of `keys` that exist in this workspace; the ends are node keys."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
-from cortex.domain.errors import CortexError
+from cortex.domain.errors import CortexError, UnavailableError
 from cortex.domain.taxonomy import NodeType, RelationType, Status
 from cortex.domain.values import WorkspaceId
 from cortex.graph.workspace import WorkspaceGraph
@@ -14,6 +15,7 @@ from cortex.services.doctor.derived import stored_fingerprint
 from cortex.services.doctor.findings import BY_FIX, Case, Finding, fine, found, skipped
 from cortex.services.meaning.points import catch_up
 from cortex.services.meaning.semantic import model_key
+from cortex.services.meaning.vector_files import vector_files
 from cortex.store.database import Snapshot
 from cortex.vectors.embedded import EmbeddedIndex
 
@@ -99,11 +101,15 @@ def check_index(case: Case) -> Finding:
 def _embedded(
     case: Case, place: WorkspaceId, model: str, dimension: int
 ) -> tuple[int, frozenset[str], frozenset[str]]:
-    index = EmbeddedIndex(dimension)
+    """From its file, where it has one, as a server would take it."""
+    files = replace(vector_files(case.engine, model, dimension), read_only=True)
+    index = EmbeddedIndex(dimension, files)
     with case.engine.database.read() as snapshot:
         catch_up(snapshot, index, model, dimension, place)
         here = snapshot.vectored.ids(place, model)
     there = index.ids(place)
+    if not index.file_is_whole(place):
+        raise UnavailableError(f"the file of the vectors of {place} is damaged")
     return len(here), here - there, there - here
 
 

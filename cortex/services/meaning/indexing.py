@@ -208,6 +208,7 @@ class Indexing:
         Works in batches beside other writers, and goes on where an earlier run stopped:
         what has its vector under the wanted model already is not embedded again.
         """
+        self._engine.graphs.forget()
         nodes = self._rebuild_keywords(progress)
         with self._engine.database.read() as snapshot:
             source = model or self._semantic.source(snapshot)
