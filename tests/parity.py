@@ -35,6 +35,7 @@ from cortex.domain.values import NodeId, WorkspaceId, text_hash
 from cortex.graph.workspace import WorkspaceGraph
 from cortex.memory import Memory, open_memory
 from cortex.services.meaning.semantic import Meaning
+from cortex.vectors.embedded import EmbeddedIndex
 from cortex.vectors.embedder import Embedder
 from cortex.vectors.index import VectorFilter
 from cortex.vectors.models import resolve_model
@@ -130,6 +131,10 @@ class Twins:
         )
         for memory in self.memories:
             memory.engine.after_write = lambda: None  # indexing runs when a step says so
+        index = self.memories[1].semantic.meaning().index
+        assert isinstance(index, EmbeddedIndex)
+        assert index.files is not None
+        index.files.smallest = 1  # the second takes its vectors from files as often as it can
         self.path = settings.database
         self.shell = sqlite3.connect(self.path, isolation_level=None)  # foreign keys are off
         self.shell.row_factory = sqlite3.Row

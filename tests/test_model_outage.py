@@ -183,7 +183,13 @@ async def test_a_write_during_an_outage_stands_and_is_pending(home: Path, model:
         found = await call(client, "vector_search", query="zeppelin")
         assert found["pending"] == 2
     status = json.loads(run_cortex(home, "status", "--json", CORTEX_MODEL=str(model)))
-    assert status["index"] == {"ready": 0, "pending": 2, "failed": 0, "backend": "embedded"}
+    assert status["index"] == {
+        "ready": 0,
+        "pending": 2,
+        "failed": 0,
+        "backend": "embedded",
+        "file_bytes": 0,
+    }
     assert "model.onnx" in status["index_problem"]
 
 
@@ -203,7 +209,13 @@ async def test_a_text_whose_embedding_fails_is_kept_with_the_reason(
         assert shown["node"]["text"] == "the zeppelin lands at noon"
         assert (await call(client, "vector_search", query="zeppelin"))["pending"] == 1
     status = json.loads(run_cortex(home, "status", "--json", CORTEX_MODEL=str(model)))
-    assert status["index"] == {"ready": 0, "pending": 0, "failed": 1, "backend": "embedded"}
+    assert status["index"] == {
+        "ready": 0,
+        "pending": 0,
+        "failed": 1,
+        "backend": "embedded",
+        "file_bytes": 0,
+    }
     assert "cannot be loaded" in status["index_problem"]
 
 

@@ -1,8 +1,8 @@
 """What every vector index owes, whatever it is made of.
 
-The suite runs on the embedded index, on qdrant-client's local mode, over HTTP on a stand-in
-for a server (`qdrant_stand_in.py`), and on a live server when CORTEX_TEST_QDRANT_URL names
-one; there it makes collections of its own and drops them.
+The suite runs on the embedded index in memory and from files, on qdrant-client's local mode,
+over HTTP on a stand-in for a server (`qdrant_stand_in.py`), and on a live server when
+CORTEX_TEST_QDRANT_URL names one; there it makes collections of its own and drops them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 
 from cortex.domain.errors import InvalidError, UnavailableError
-from cortex.domain.values import Generation, NodeId
+from cortex.domain.values import Generation, NodeId, new_id
 from cortex.vectors.embedded import EmbeddedIndex
 from cortex.vectors.index import Point, ScoredPoint, VectorFilter, VectorIndex
 from cortex.vectors.models import Fingerprint
@@ -29,6 +31,7 @@ from cortex.vectors.qdrant.circuit import Circuit
 from cortex.vectors.qdrant.client import Server, connector
 from cortex.vectors.qdrant.index import QdrantIndex
 from tests.qdrant_stand_in import standing_in
+from tests.vector_file_world import FromFiles, files_in
 from tests.vector_world import (
     ALL,
     DIMENSION,
@@ -82,6 +85,12 @@ def kind_of(which: str) -> Iterator[Kind]:
         if which == "embedded":
             yield Kind(EmbeddedIndex, True, 150)
             return
+        if which == "from files":
+            folder = Path(stack.enter_context(TemporaryDirectory()))
+            yield Kind(
+                lambda dimension: FromFiles(files_in(folder / new_id(), dimension)), True, 40
+            )
+            return
         if which == "local":
             local = QdrantClient(":memory:")
             yield Kind(lambda dimension: on(lambda: local, dimension), False, 25)
@@ -105,7 +114,7 @@ def kind_of(which: str) -> Iterator[Kind]:
                 client.delete_collection(index.collection)
 
 
-@pytest.fixture(scope="module", params=["embedded", "local", "stand-in", "live"])
+@pytest.fixture(scope="module", params=["embedded", "from files", "local", "stand-in", "live"])
 def kind(request: pytest.FixtureRequest) -> Iterator[Kind]:
     with kind_of(request.param) as kind:
         yield kind

@@ -159,7 +159,8 @@ def print_status(memory: Memory, *, as_json: bool) -> None:
     out.print(Text(f"model       {name}"))
     index = status["index"]
     line = f"{index['ready']} ready, {index['pending']} pending, {index['failed']} failed"
-    out.print(Text(f"vectors     {line}"))
+    mapped = index.get("file_bytes")
+    out.print(Text(f"vectors     {line}" + (f", {mapped / 1e6:.0f} MB in files" if mapped else "")))
     if index["backend"] == "qdrant":
         for line in iter_qdrant_lines(index):
             out.print(Text(line))

@@ -17,12 +17,6 @@ SELECT node_key, text_hash, vector
  WHERE model = :model AND node_key IN (SELECT value FROM json_each(:keys))
  ORDER BY node_key, chunk
 """
-_OF_WORKSPACE: Final = """
-SELECT e.node_key, e.text_hash, e.vector
-  FROM nodes AS n CROSS JOIN embeddings AS e ON e.node_key = n.rowkey
- WHERE n.workspace_id = :workspace AND e.model = :model
- ORDER BY e.node_key, e.chunk
-"""
 _TOUCHED: Final = """
 SELECT DISTINCT node_key FROM embeddings
  WHERE emb_seq > :since AND emb_seq <= :until ORDER BY node_key
@@ -166,11 +160,6 @@ class Embeddings:
     def of_nodes(self, keys: Sequence[int], model: str) -> list[Stored]:
         bound = {"model": model, "keys": json.dumps(list(keys))}
         return list(_grouped(iter(self._connection.execute(_OF_NODE, bound))))
-
-    def of_workspace(self, workspace: WorkspaceId, model: str) -> Iterator[Stored]:
-        """By rising node key."""
-        bound = {"workspace": workspace, "model": model}
-        return _grouped(iter(self._connection.execute(_OF_WORKSPACE, bound)))
 
     def touched(self, since: int, until: int) -> list[int]:
         """Keys of nodes whose vectors were written after `since`, up to `until`."""

@@ -22,6 +22,13 @@ SELECT n.id
    AND EXISTS (SELECT 1 FROM embeddings AS e WHERE e.node_key = n.rowkey AND e.model = :model)
  ORDER BY n.rowkey
 """
+_KEYS: Final = """
+SELECT n.rowkey
+  FROM nodes AS n
+ WHERE n.workspace_id = :workspace
+   AND EXISTS (SELECT 1 FROM embeddings AS e WHERE e.node_key = n.rowkey AND e.model = :model)
+ ORDER BY n.rowkey
+"""
 
 
 class Vectored:
@@ -34,6 +41,11 @@ class Vectored:
         """Number of nodes with vectors of this model, by workspace; none is left out."""
         rows = self._connection.execute(_COUNTS, {"model": model})
         return {WorkspaceId(place): int(count) for place, count in rows}
+
+    def keys(self, workspace: WorkspaceId, model: str) -> list[int]:
+        """Keys of the nodes of the workspace with vectors of this model, rising."""
+        rows = self._connection.execute(_KEYS, {"workspace": workspace, "model": model})
+        return [key for (key,) in rows]
 
     def ids(self, workspace: WorkspaceId, model: str) -> frozenset[NodeId]:
         """Nodes of the workspace with vectors of this model."""

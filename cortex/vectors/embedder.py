@@ -12,8 +12,6 @@ which 160 come back when it is let go; 0.2 s to load again.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import gc
 import threading
 import time
@@ -31,6 +29,7 @@ from cortex.domain.errors import UnavailableError
 from cortex.domain.values import clean
 from cortex.vectors.index import Vector
 from cortex.vectors.models import Fingerprint, ModelSpec
+from cortex.vectors.returning import return_memory
 from cortex.vectors.sources import Session, source_of
 
 _QUERIES: Final = 256
@@ -205,8 +204,5 @@ def _embed_passages(session: Session, texts: Sequence[str]) -> NDArray[np.float3
 
 
 def _return_memory() -> None:
-    """Give the model's pages back: glibc would keep half of them for later."""
     gc.collect()
-    # Where there is no glibc, its allocator decides.
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
+    return_memory()

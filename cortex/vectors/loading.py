@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.domain.errors import UnavailableError
+from cortex.vectors.batching import batches
 from cortex.vectors.models import (
     MODEL_FILE,
     OFFLINE_FINGERPRINT,
@@ -60,11 +61,17 @@ class Session:
         return self._run(lambda: self.model.query_embed(prefixed), len(texts))
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One batch: all texts go through the model at once."""
+        """In runs that the texts' tokens bound."""
+        return self._run(lambda: self._embedded(texts), len(texts))
+
+    def runs(self, texts: Sequence[str]) -> list[list[str]]:
+        """The texts as they go through the model, with its prefix before each."""
         prefixed = [self.prefixes.passage + text for text in texts]
-        return self._run(
-            lambda: self.model.passage_embed(prefixed, batch_size=len(texts)), len(texts)
-        )
+        return list(batches(prefixed, [self.model.token_count(text) for text in prefixed]))
+
+    def _embedded(self, texts: Sequence[str]) -> Iterator[NDArray[Any]]:
+        for run in self.runs(texts):
+            yield from self.model.passage_embed(run, batch_size=len(run))
 
     def _run(self, embed: Callable[[], Iterable[NDArray[Any]]], count: int) -> NDArray[np.float32]:
         try:

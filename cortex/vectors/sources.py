@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cortex.domain.endpoints import EndpointSettings
+from cortex.vectors.batching import MOST_TEXTS
 from cortex.vectors.http_embedding import EndpointSource
 from cortex.vectors.loading import identify, load
 from cortex.vectors.models import Fingerprint, ModelSpec
 from cortex.vectors.nano import NanoSource
 from cortex.vectors.prefixes import NO_PREFIXES, Prefixes
-
-_BATCH: Final = 4  # 32 chunks at once take 220 MB more and are slower
 
 
 class Session(Protocol):
@@ -59,7 +58,7 @@ class FastembedSource:
     spec: ModelSpec
     cache_dir: Path
     threads: int
-    batch: ClassVar[int] = _BATCH
+    batch: ClassVar[int] = MOST_TEXTS
     prefixes: ClassVar[Prefixes] = NO_PREFIXES  # the session has those of its model
 
     def identify(self) -> Fingerprint | None:

@@ -9,16 +9,18 @@ from cortex.domain.values import WorkspaceId
 from cortex.services.engine import Engine
 from cortex.services.meaning.pushing import Parity, Pushing, Target
 from cortex.services.meaning.semantic import Semantic
+from cortex.services.meaning.vector_files import file_bytes
 
 
 def index_status(engine: Engine, semantic: Semantic) -> dict[str, Any]:
-    """`backend` embedded or qdrant; of a server its address, collection, circuit and problem,
-    and by workspace how many nodes have vectors, how many it holds, and how many it lacks.
+    """`backend` embedded or qdrant. Of the embedded index `file_bytes`, what its files take, which
+    all processes map and share; of a server its address, collection, circuit and problem, and by
+    workspace how many nodes have vectors, how many it holds, and how many it lacks.
 
     What cannot be asked is None; a server that does not answer costs one timeout.
     """
     if semantic.pushing is None:
-        return {"backend": "embedded"}
+        return {"backend": "embedded", "file_bytes": file_bytes(engine)}
     settings = engine.settings.qdrant
     assert settings is not None
     told: dict[str, Any] = {"backend": "qdrant", "url": settings.url}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -13,8 +15,11 @@ from cortex.store.database import Snapshot
 from cortex.store.derive import has_vector
 from cortex.store.embeddings import Stored
 from cortex.store.tokens import iter_tokens
-from cortex.vectors.embedded import unit_rows
+from cortex.vectors.embedded import EmbeddedIndex, unit_rows
 from cortex.vectors.index import Point, ScoredPoint, Vector, VectorIndex
+from cortex.vectors.vector_file import Stamp
+
+_PAGE: Final = 1000
 
 
 def catch_up(
@@ -22,6 +27,8 @@ def catch_up(
 ) -> None:
     """Bring one partition to the snapshot's generation; `model` is the key of its vectors."""
     now = snapshot.generation()
+    if isinstance(index, EmbeddedIndex):
+        index.take_file(place, partial(_leads_on, snapshot, now))
     mark = index.watermark(place)
     if mark == now:
         return
@@ -51,19 +58,32 @@ def outdated(mark: Generation, now: Generation) -> bool:
     return mark.epoch != now.epoch or mark.seq < now.floor
 
 
+def _leads_on(snapshot: Snapshot, now: Generation, stamp: Stamp) -> bool:
+    """Whether the log leads from what a file reflects to now, and is the log that it knew.
+
+    A file may be newer than a snapshot that was taken before it, and a file of the store that
+    was put back to an older state and written again has other rows of the same numbers.
+    """
+    ahead = stamp.seq > now.seq or (stamp.seq == now.seq and stamp.embeddings > now.embeddings)
+    known = not ahead and not outdated(stamp.watermark, now)
+    return known and snapshot.changes.moment(stamp.seq) == stamp.said
+
+
 def iter_points(
     snapshot: Snapshot, model: str, dimension: int, place: WorkspaceId
 ) -> Iterator[Point]:
-    """Every point of a workspace: two scans by rising key, joined as they go."""
-    stored = snapshot.embeddings.of_workspace(place, model)
-    item = next(stored, None)
-    for node in snapshot.nodes.iter_all(place):
-        while item is not None and item.key < node.key:
-            item = next(stored, None)
-        if item is None:
-            return
-        if item.key == node.key:
-            point = point_of(node, item, dimension)
+    """Every point of a workspace by rising key, read by pages.
+
+    The keys are listed first: one statement over nodes and vectors would sort all vectors in
+    memory (80 MB at 100,000), and pages that each begin after a key are found by reading all
+    keys of the workspace anew.
+    """
+    keys = snapshot.vectored.keys(place, model)
+    for begin in range(0, len(keys), _PAGE):
+        some = keys[begin : begin + _PAGE]
+        stored = {item.key: item for item in snapshot.embeddings.of_nodes(some, model)}
+        for node in snapshot.nodes.by_keys(some):
+            point = point_of(node, stored[node.key], dimension)
             if point is not None:
                 yield point
 

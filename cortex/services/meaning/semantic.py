@@ -25,6 +25,7 @@ from cortex.services.engine import Engine
 from cortex.services.meaning.owed_points import Owing
 from cortex.services.meaning.points import catch_up, exact
 from cortex.services.meaning.pushing import Pushing, Target
+from cortex.services.meaning.vector_files import remove_vector_files, vector_files
 from cortex.store.database import Snapshot
 from cortex.store.meta import FINGERPRINT, MEMORY_ID, MODEL
 from cortex.store.tokens import query_tokens
@@ -207,9 +208,14 @@ class Semantic:
             self.pushing.notify()
 
     def rebuild(self, progress: Callable[[int, int], None]) -> None:
-        """Fill a server's index anew; the embedded one follows by itself."""
+        """Fill a server's index anew; the embedded one is built by the next search."""
         if self.pushing is not None:
             self.pushing.rebuild(progress)
+            return
+        with self._lock:
+            if self._meaning is not None and isinstance(self._meaning.index, EmbeddedIndex):
+                self._meaning.index.drop()
+            remove_vector_files(self._engine)
 
     def _places(self) -> list[WorkspaceId]:
         with self._engine.database.read() as snapshot:
@@ -218,7 +224,10 @@ class Semantic:
     def _open_index(self, fingerprint: Fingerprint) -> VectorIndex:
         settings = self._engine.settings.qdrant
         if settings is None:
-            return EmbeddedIndex(fingerprint.dimension)
+            files = vector_files(self._engine, model_key(fingerprint), fingerprint.dimension)
+            if not files.read_only:
+                files.keep_only(self._places())
+            return EmbeddedIndex(fingerprint.dimension, files)
         connect = connector(settings.url, settings.api_key, settings.timeout)
         server = Server(connect, settings.url, Circuit())
         return QdrantIndex(server, settings.collection, fingerprint, self._memory_id)
