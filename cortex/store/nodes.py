@@ -139,9 +139,11 @@ SELECT n.rowkey, n.id, n.type, n.status, n.created_at
  WHERE n.workspace_id = :workspace
  ORDER BY n.rowkey
 """
+# NOT INDEXED: over an index of workspaces each page would sort every key of this one.
 _ALL: Final = """
 SELECT rowkey, id, type, workspace_id, parent_id, data, status, created_at, updated_at
-  FROM nodes WHERE workspace_id = :workspace AND rowkey > :after ORDER BY rowkey LIMIT :limit
+  FROM nodes NOT INDEXED
+ WHERE workspace_id = :workspace AND rowkey > :after ORDER BY rowkey LIMIT :limit
 """
 _INSERT: Final = """
 INSERT INTO nodes(id, type, workspace_id, parent_id, data, status, created_at, updated_at)

@@ -93,9 +93,11 @@ SELECT r.rowkey, a.rowkey, b.rowkey, r.type, r.weight,
  ORDER BY r.rowkey
 """
 _HOLDS: Final = "SELECT EXISTS (SELECT 1 FROM relations WHERE id = :id)"
+# NOT INDEXED: over an index of workspaces each page would sort every key of this one.
 _ALL: Final = """
 SELECT rowkey, id, workspace_id, from_id, to_id, type, weight, data, created_at, updated_at
-  FROM relations WHERE workspace_id = :workspace AND rowkey > :after ORDER BY rowkey LIMIT :limit
+  FROM relations NOT INDEXED
+ WHERE workspace_id = :workspace AND rowkey > :after ORDER BY rowkey LIMIT :limit
 """
 _INSERT: Final = """
 INSERT INTO relations(
