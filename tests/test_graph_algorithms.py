@@ -19,11 +19,11 @@ from cortex.domain.taxonomy import (
     REASONING,
     RELATION_TYPES,
 )
-from cortex.graph import adjacency
 from cortex.graph.breadth_first import Direction, Traversal
 from cortex.graph.descent import ancestors, descendants
 from cortex.graph.expansion import relations_within, subgraph
 from cortex.graph.proximity import adjacent, neighbours
+from cortex.graph.row_cache import RowCache
 from cortex.graph.traversal import traverse
 from cortex.graph.walking import walk
 from cortex.store.database import Database
@@ -48,7 +48,7 @@ def with_large(value: int) -> Any:
     patch = pytest.MonkeyPatch()
     for name in ("breadth_first", "expansion"):
         patch.setattr(f"cortex.graph.{name}.LARGE", value)
-    patch.setattr(adjacency.RowCache, "prefers", lambda *_, **__: True)
+    patch.setattr(RowCache, "prefers", lambda *_, **__: True)
     return patch
 
 
@@ -379,8 +379,7 @@ def test_a_cascade_is_never_bounded(database: Database, monkeypatch: pytest.Monk
 
 
 def test_rows_are_built_once_loops_have_cost_as_much(hub: Plain) -> None:
-    hub.graph.row_cache.drop()
-    cache = hub.graph.row_cache
+    cache = hub.graph.row_cache = RowCache(hub.graph.graph)
     assert not cache.prefers(100, out=True, back=False)
     assert cache.prefers(10_000, out=True, back=False)
     hub.graph.rows(incoming=False)

@@ -16,6 +16,7 @@ from cortex.domain.chunking import chunk
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import NodeType, Status
 from cortex.domain.values import Node, NodeId, WorkspaceId
+from cortex.store.alike import Alike, find_alike
 from cortex.store.bm25 import Collection, Row, corrected, read_averages, scored
 from cortex.store.tokens import indexed, iter_tokens, query_tokens
 
@@ -68,7 +69,6 @@ SELECT DISTINCT n.rowkey
 _POOL: Final = 1.5  # rows for each node that is wanted
 _SCORED: Final = 5_000
 _FEWEST: Final = 2
-_GROUP: Final = 3
 
 
 # Fields of `data` that are in the index already, or that nobody would ask for in words.
@@ -151,27 +151,9 @@ class Keywords:
         bound = {"tokens": json.dumps(list(tokens))}
         return dict(self._connection.execute(_TERMS, bound))
 
-    def alike(self, text: str, workspace: WorkspaceId, limit: int) -> list[KeywordHit]:
-        """Active nodes that share three of the text's longest words, best first.
-
-        Long words are rare ones. The longest are taken three each of the first two chunks,
-        so that one changed word leaves the other group whole; of a short text all six.
-        """
-        pieces = [text[piece.start : piece.end] for piece in chunk(text)][:2]
-        groups: list[list[str]] = []
-        for piece in pieces:
-            tokens = sorted(query_tokens(piece), key=lambda token: (-len(token), token))
-            taken = tokens[: _GROUP * (3 - len(pieces))]
-            groups += [taken[at : at + _GROUP] for at in range(0, len(taken), _GROUP)]
-        expression = " OR ".join(
-            "(" + " AND ".join(f'"{token}"' for token in group) + ")" for group in groups
-        )
-        if not expression:
-            return []
-        wanted = self._candidates(
-            expression, self._bound([workspace], (), (Status.ACTIVE,)), 4 * limit, 64
-        )
-        return self._ranked(wanted, [token for group in groups for token in group])[:limit]
+    def alike(self, text: str, workspace: WorkspaceId, limit: int) -> list[Alike]:
+        """Active nodes that say nearly the same, most alike first, then newest."""
+        return find_alike(self._connection, text, workspace, limit)
 
     def paths(self, end: str, workspace: WorkspaceId, limit: int) -> list[int]:
         """Keys of filerefs whose path has every part of this one: candidates for an end."""
