@@ -141,6 +141,7 @@ class Memory:
     def close(self) -> None:
         """End the worker, write what waits, stop the threads, save the graphs, close the file."""
         self.analytics.close()
+        self.viewport.close()
         self.hybrid.close()
         self.indexing.close()
         self.history.close()

@@ -15,7 +15,9 @@ from mcp import Client
 from cortex.config import load_settings
 from cortex.domain.errors import InvalidError
 from cortex.domain.instants import Instant, render
+from cortex.domain.taxonomy import Status
 from cortex.memory import Memory, open_memory
+from cortex.services.archiving import STEP
 from tests.harness import call, connected, refused
 from tests.local import ask, run_cortex
 
@@ -225,6 +227,7 @@ class Life:
     def __init__(self, home: Path) -> None:
         self.clock = Clock("2026-01-10T09:00:00Z")
         self.memory = opened_at(home, self.clock)
+        self.mornings: list[dict[str, Any]] = []
         self.matter = {
             "goal": self.add("goal", "ship it"),
             "constraint": self.add("constraint", "never on Fridays"),
@@ -235,6 +238,7 @@ class Life:
         self.first_day = [self.open()["archive"]["count"] for _ in range(2)]
         self.clock.forward(days=30)
         self.after_absence = [self.open()["archive"]["count"] for _ in range(2)]
+        self.after_absence_at = self.clock()
         self.new = self.work()
         self.after_a_day = self.archived()
         for _ in range(6):
@@ -251,14 +255,16 @@ class Life:
         return self.add("note", text)
 
     def open(self) -> dict[str, Any]:
-        return ask(self.memory, "desktop_open")
+        shown = ask(self.memory, "desktop_open")
+        self.memory.viewport.drain()
+        return shown
 
     def work(self) -> list[str]:
         """A day with ten new notes, one of them in focus; the next morning's opening too."""
         made = [self.add_later(f"new note {number}") for number in range(10)]
         ask(self.memory, "desktop_focus", node_id=made[-1])
         self.clock.forward(days=1)
-        self.open()
+        self.mornings.append(self.open())
         return made
 
     def archived(self) -> set[str]:
@@ -293,6 +299,20 @@ def test_after_ten_days_all_old_notes_are_archived_but_the_one_in_use(life: Life
 @pytest.mark.parametrize("kind", ["goal", "constraint", "pinned", "session"])
 def test_what_matters_is_never_archived(life: Life, kind: str) -> None:
     assert life.matter[kind] not in life.archived()
+
+
+def test_no_opening_archives_more_than_a_step_while_it_is_waited_for(life: Life) -> None:
+    steps = [shown for shown in life.mornings if "in the background" in str(shown["notes"])]
+    assert [shown["archived_now"] for shown in steps] == [STEP]
+
+
+def test_what_was_used_since_it_was_found_idle_is_not_archived(life: Life) -> None:
+    place, since = life.memory.engine.settings.workspace, life.after_absence_at
+    used, unused = (life.memory.reading.whole(life.old[at]) for at in (7, 250))
+    with life.memory.engine.database.write("test") as transaction:
+        transaction.nodes.set_status([unused.key], Status.ACTIVE)
+        assert transaction.archiving.still([used.key, unused.key], place, since) == [unused.key]
+        transaction.nodes.set_status([unused.key], Status.ARCHIVED)
 
 
 def test_new_notes_are_not_archived(life: Life) -> None:

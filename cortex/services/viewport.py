@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from cortex.domain.values import Node, NodeId, Relation, WorkspaceId
 from cortex.domain.waves import decay
 from cortex.graph.expansion import subgraph
 from cortex.graph.proximity import adjacent
-from cortex.services.archiving import archive_terms
+from cortex.services.archiving import GC_WAIT, Archiver
 from cortex.services.engine import Engine
 from cortex.services.history import History
 from cortex.services.linking import ensure_root
@@ -27,7 +26,6 @@ from cortex.services.resolving import head_of, resolve_node
 from cortex.services.warnings import warnings_of
 from cortex.services.waves import hours, strongest
 from cortex.store.database import Snapshot, Transaction
-from cortex.store.meta import LAST_GC
 from cortex.store.navigation import Anchor, Visit
 from cortex.store.nodes import LAST
 from cortex.store.timeline import LastActivity
@@ -35,7 +33,6 @@ from cortex.store.timeline import LastActivity
 _FRONT: Final = 50
 _KEPT: Final = 12
 _RELATIONS: Final = 8
-_GC_WAIT: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +106,12 @@ class Viewport:
     def __init__(self, engine: Engine, history: History) -> None:
         self._engine = engine
         self._history = history
+        self._archiver = Archiver(engine)
 
     def open(self, workspace: str | None, *, cursor: str | None = None, page: int = 40) -> Desktop:
         """The workspace's viewport; makes its session root when there is none.
 
-        Waits for the write lock only there. Archiving runs at most once a day and is
-        skipped, and said, while another writer holds the lock.
+        Waits for the write lock only there. Archiving runs at most once a day.
         """
         place = self._engine.workspace(workspace)
         after = decode_cursor(cursor) if cursor else None
@@ -122,7 +119,7 @@ class Viewport:
             self._history.flush()
         created = self._ensure_root(place)
         notes: list[str] = []
-        archived = self._collect(place, notes)
+        archived = self._archiver.collect(place, notes)
         if self._history.owes_focus:
             notes.append(f"{self._history.waiting} history entries wait for another writer")
         with self._engine.database.read() as snapshot:
@@ -213,32 +210,6 @@ class Viewport:
         tasks = snapshot.nodes.newest_of(place, (NodeType.TASK, NodeType.SUBTASK), _FRONT)
         return [(inf, node) for node in tasks]
 
-    def _collect(self, place: WorkspaceId, notes: list[str]) -> int:
-        """Archive idle nodes, at most once a day; how many."""
-        settings = self._engine.settings
-        if settings.read_only:
-            return 0
-        with self._engine.database.read() as snapshot:
-            last = snapshot.meta.find(LAST_GC + place)
-            today = self._engine.now()[:10]
-            if last == today:
-                return 0
-        try:
-            with self._engine.write(wait=_GC_WAIT) as transaction:
-                transaction.meta.set(LAST_GC + place, today)
-                idle = self._idle(transaction, place)
-                transaction.nodes.set_status(idle, Status.ARCHIVED)
-        except BusyError:
-            notes.append("archiving skipped: another writer holds the memory")
-            return 0
-        return len(idle)
-
-    def _idle(self, transaction: Transaction, place: WorkspaceId) -> list[int]:
-        terms = archive_terms(transaction, place, self._engine.settings)
-        if terms is None:
-            return []
-        return transaction.archiving.idle(place, terms.cutoff, terms.keep, json.dumps(terms.hot))
-
     def focus(self, reference: str, *, limit: int = 30, workspace: str | None = None) -> Focused:
         """Move the focus to a node of this workspace, and bring it back from the archive.
 
@@ -280,13 +251,21 @@ class Viewport:
         archived = node.status is Status.ARCHIVED
         if archived and not self._engine.settings.read_only:
             try:
-                with self._engine.write(wait=_GC_WAIT) as transaction:
+                with self._engine.write(wait=GC_WAIT) as transaction:
                     _restore(transaction, node)
             except BusyError:
                 notes.append("not restored from the archive: another writer holds the memory")
                 archived = False
         self._history.flush()
         return archived
+
+    def drain(self) -> None:
+        """Wait until what lies idle is archived."""
+        self._archiver.drain()
+
+    def close(self) -> None:
+        """Let archiving stop."""
+        self._archiver.close()
 
     def history(self, workspace: str | None, limit: int = 20) -> tuple[Entry, ...]:
         """The newest entries first."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
 from cortex.domain.instants import Instant
@@ -46,6 +48,17 @@ SELECT n.rowkey
    AND n.id NOT IN (SELECT value FROM json_each(:hot))
  ORDER BY n.rowkey
 """
+# What was read before this transaction began may have come back to life since.
+_STILL: Final = """
+SELECT n.rowkey
+  FROM json_each(:keys) AS wanted CROSS JOIN nodes AS n ON n.rowkey = wanted.value
+ WHERE n.workspace_id = :workspace AND n.status = 'active' AND n.updated_at < :cutoff
+   AND NOT EXISTS (
+       SELECT 1 FROM accesses AS a WHERE a.node_key = n.rowkey AND a.last_at >= :cutoff)
+   AND NOT EXISTS (
+       SELECT 1 FROM navigation_history AS h
+        WHERE h.node_id = n.id AND h.created_at >= :cutoff AND h.action IN ('focus', 'branch'))
+"""
 
 
 class Archiving:
@@ -69,3 +82,8 @@ class Archiving:
             _IDLE, {"workspace": workspace, "cutoff": cutoff, "keep": keep, "hot": hot}
         )
         return [key for (key,) in rows]
+
+    def still(self, keys: Sequence[int], workspace: WorkspaceId, cutoff: Instant) -> list[int]:
+        """Those of `keys` that nothing was done to since `cutoff`."""
+        bound = {"keys": json.dumps(list(keys)), "workspace": workspace, "cutoff": cutoff}
+        return [key for (key,) in self._connection.execute(_STILL, bound)]
