@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench bench-measures bench-retrieval notebooks soak fuzz lock audit hosts clean help
+.PHONY: demo test lint bench bench-million bench-memory bench-picture bench-peers bench-measures bench-retrieval notebooks soak fuzz lock audit hosts clean help
 
 help:
 	@echo "make demo   install into $(VENV), ingest real text, drive the server, show what memory does"
 	@echo "make test   install with the test extra, then lint, type check and run every test"
-	@echo "make bench  print the benchmark tables"
+	@echo "make bench  time every subject at 10,000 and 100,000 memories; one table, and a file a size"
+	@echo "make bench-million  the same at 100,000 and a million; making the memory takes a while"
+	@echo "make bench-memory  memory while idle and over 10,000 calls (20 minutes)"
+	@echo "make bench-picture  draw how cost grows, from the results"
 	@echo "make bench-retrieval DATA=FOLDER  search quality over the retrieval sets of a folder"
+	@echo "make bench-peers  time cortex and other memory servers and graph libraries on the same memories"
 	@echo "make bench-measures  time whole-graph measures beside igraph and others, keep the figures"
 	@echo "make notebooks  execute the notebooks anew and keep their outputs"
 	@echo "make hosts  install real hosts from npm into a scratch folder; which of them connect?"
@@ -47,8 +51,19 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# Memories are made once, into CORTEX_BENCH_CACHE or the user's cache folder; ARGS as
+# `--sizes 1000 --subjects open,search`.
 bench: $(VENV)/.installed-test
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(ARGS)
+
+bench-million: $(VENV)/.installed-test
+	$(BIN)/python -m bench --sizes 100000,1000000 $(ARGS)
+
+bench-memory: $(VENV)/.installed-test
+	$(BIN)/python -m bench.memory --calls 10000 --idle 600 --out bench/results/memory.json $(ARGS)
+
+bench-picture: $(VENV)/.installed-test
+	$(BIN)/python -m bench.picture
 
 # The sets are not ours to ship: their folder is named, and only figures are kept.
 bench-retrieval: $(VENV)/.installed-test
@@ -57,6 +72,10 @@ bench-retrieval: $(VENV)/.installed-test
 bench-measures: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m bench.measures --out bench/results/measures.json $(ARGS)
+
+# Peers are installed into folders of their own in that cache too, never into $(VENV).
+bench-peers: $(VENV)/.installed-test
+	$(BIN)/python -m bench.peers --out bench/results/peers.json $(ARGS)
 
 notebooks: $(VENV)/.installed-test
 	$(BIN)/python -m bench.notebooks

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from bench.services import give_vectors
+from bench.prepared import give_vectors
 from bench.timing import COLUMNS, Figure, header, timed
 from cortex.cli.serving import calm_collector
 from cortex.config import load_settings

@@ -1,32 +1,35 @@
-"""Percentiles of repeated calls, and the line that says where they were taken."""
+"""Percentiles of repeated calls as a line of a table, and where they were taken.
+
+For benches that print a table of their own; those of `python -m bench` take their figures from
+`cortex.cli.timing` as they are.
+"""
 
 from __future__ import annotations
 
-import gc
 import platform
 import sqlite3
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Final
 
-import numpy as np
+from cortex.cli import timing
+from cortex.cli.timing import Figure as _Figure
+from cortex.cli.timing import Target
+
+COLUMNS: Final = (
+    "| subject | p50 ms | p95 ms | runs | target p95 | what |\n|---|---|---|---|---|---|"
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(_Figure):
     """A subject's wall times in milliseconds; `note` says what was done."""
 
-    subject: str
-    p50: float
-    p95: float
-    runs: int
-    note: str = ""
-    target: str = ""
+    __slots__ = ()
 
     @property
     def row(self) -> str:
+        limit = f"{self.targets[0].limit:g}" if self.targets else ""
         return (
-            f"| {self.subject} | {self.p50:.2f} | {self.p95:.2f} | {self.runs} | {self.target} | "
+            f"| {self.subject} | {self.p50:.2f} | {self.p95:.2f} | {self.runs} | {limit} | "
             f"{self.note} |"
         )
 
@@ -34,17 +37,10 @@ class Figure:
 def timed(
     subject: str, call: Callable[[int], object], runs: int, *, note: str = "", target: str = ""
 ) -> Figure:
-    """Call `call(0) … call(runs - 1)` after three unmeasured ones."""
-    for warm in range(3):
-        call(warm)
-    gc.collect()
-    times = []
-    for turn in range(runs):
-        start = time.perf_counter()
-        call(turn)
-        times.append((time.perf_counter() - start) * 1000)
-    p50, p95 = np.percentile(times, [50, 95])
-    return Figure(subject, float(p50), float(p95), runs, note, target)
+    """Call `call(0) … call(runs - 1)` after three unmeasured ones; `target` is of p95, in ms."""
+    targets = (Target(float(target)),) if target else ()
+    taken = timing.timed(subject, call, runs, note=note, targets=targets)
+    return Figure(taken.subject, taken.p50, taken.p95, taken.most, taken.runs, note, targets)
 
 
 def header() -> str:
@@ -53,6 +49,3 @@ def header() -> str:
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
         f"{platform.machine()}, {platform.system()}"
     )
-
-
-COLUMNS = "| subject | p50 ms | p95 ms | runs | target p95 | what |\n|---|---|---|---|---|---|"

@@ -15,6 +15,7 @@ from cortex import __version__
 from cortex.cli.activity import commands as activity_commands
 from cortex.cli.analysis import commands as analysis_commands
 from cortex.cli.backup import commands as backup_commands
+from cortex.cli.bench import commands as bench_commands
 from cortex.cli.doctor import commands as doctor_commands
 from cortex.cli.dreaming import commands as dream_commands
 from cortex.cli.fabric import commands as fabric_commands
@@ -177,6 +178,7 @@ app.add_typer(past_commands)
 app.add_typer(activity_commands)
 app.add_typer(undo_commands)
 app.add_typer(backup_commands)
+app.add_typer(bench_commands)
 app.add_typer(doctor_commands)
 app.add_typer(workspace_commands)
 app.add_typer(analysis_commands)

@@ -1,0 +1,1 @@
+"""Other memories and graph libraries, asked the same as cortex in the same run."""

@@ -1,0 +1,1 @@
+"""One subject a file: `measure(context)` gives one figure after another."""

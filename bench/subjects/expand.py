@@ -1,0 +1,27 @@
+"""A memory with what is around it: read, and taken into focus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.context import RATIO, Context, each
+from cortex.cli.timing import Figure
+
+
+def measure(context: Context) -> Iterator[Figure]:
+    """Depth 2, up to 50 nodes; a hub has some thousands of relations."""
+    leaves, hubs = context.starts.leaves, context.starts.hubs
+    get, focus = context.memory.reading.get, context.memory.viewport.focus
+    yield context.engine("get", lambda turn: get([leaves[turn % len(leaves)]]), note="depth 2")
+    yield context.engine("get a hub", lambda turn: get([hubs[turn % len(hubs)]]), note="depth 2")
+    yield context.engine(
+        "focus", lambda turn: focus(leaves[turn % len(leaves)]), note="depth 2, history written"
+    )
+    leaf = each("node_id", leaves)
+    yield context.stdio("get", "graph_get_node", leaf, ratio=RATIO, note="depth 2")
+    yield context.stdio("get a hub", "graph_get_node", each("node_id", hubs), note="depth 2")
+    yield context.stdio(
+        "focus", "desktop_focus", leaf, ratio=RATIO, note="depth 2, history written"
+    )
+    yield context.together("get", "graph_get_node", leaf, 8, note="depth 2")
+    yield context.together("get", "graph_get_node", leaf, 32, note="depth 2")
