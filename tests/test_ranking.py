@@ -21,7 +21,7 @@ from cortex.services.retrieval.certainty import (
     keyword_certainty,
     semantic_certainty,
 )
-from cortex.services.retrieval.ranking import Fusion, between, ordered, ranks_of, scaled
+from cortex.services.retrieval.ranking import Fusion, between, chances, ordered, ranks_of, scaled
 from cortex.store.bm25 import Collection, Row, read_averages, scored
 from cortex.store.bm25 import corrected as corrected_rows
 from cortex.vectors.index import Spread
@@ -34,7 +34,7 @@ SPREAD = Spread(0.2, 0.1, 100)
 def test_scaled_scores_lie_between_nothing_and_one_and_keep_their_order(
     scores: dict[str, float],
 ) -> None:
-    for scale in (scaled, between):
+    for scale in (scaled, between, chances):
         found = scale(scores)
         assert found.keys() == scores.keys()
         assert all(0 <= each <= 1 for each in found.values())
@@ -73,8 +73,29 @@ def test_a_perspective_of_weight_zero_has_no_share() -> None:
 
 def test_certainty_moves_the_shares_of_text_and_leaves_those_of_time() -> None:
     fusion = Fusion("convex", weights={"semantic": 1.0, "keyword": 1.0, "temporal": 2.0})
-    shares = fusion.shares(["temporal", "keyword", "semantic"], {"semantic": 3.0, "keyword": 1.0})
-    assert shares == pytest.approx({"semantic": 0.375, "keyword": 0.125, "temporal": 0.5})
+    shares = fusion.shares(["temporal", "keyword", "semantic"], {"semantic": 3.0, "keyword": 2.0})
+    assert shares == pytest.approx({"semantic": 0.3, "keyword": 0.2, "temporal": 0.5})
+
+
+@pytest.mark.parametrize("certain", [1e-6, 1e6])
+def test_however_certain_the_other_is_a_perspective_keeps_three_tenths(certain: float) -> None:
+    shares = Fusion().shares(["semantic", "keyword"], {"semantic": certain, "keyword": 1.0})
+    assert min(shares.values()) == pytest.approx(0.3)
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_three_tenths_are_of_certainty_and_weights_stand_above_it() -> None:
+    fusion = Fusion(weights={"semantic": 9.0, "keyword": 1.0})
+    shares = fusion.shares(["semantic", "keyword"], {"semantic": 2.0, "keyword": 2.0})
+    assert shares == pytest.approx({"semantic": 0.9, "keyword": 0.1})
+
+
+def test_a_chance_falls_faster_than_the_score_and_from_ten_on_to_nothing() -> None:
+    few = chances({"a": 4.0, "b": 1.0})
+    assert few == {"a": 1.0, "b": 0.125}
+    many = chances({f"{score:02}": float(score) for score in range(10, 21)})
+    assert (many["10"], many["20"]) == (0.0, 1.0)
+    assert many["15"] == pytest.approx(0.5**1.5)
 
 
 @pytest.mark.parametrize("fusion", [Fusion("rrf"), Fusion("convex", plain=True)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
@@ -14,6 +14,8 @@ from cortex.tools.render import brief_json, fitting, joined, mark, names_of, siz
 
 if TYPE_CHECKING:
     from cortex.memory import Memory
+
+_NO_SEARCH: Final[dict[str, Any]] = {"total": 0, "degraded": None, "pending": 0, "notes": []}
 
 
 @tool(title="Begin a conversation", sets=SETS, writes=True)
@@ -56,6 +58,8 @@ def session_context(
         "files": [],
         "recent": [],
         "truncated": False,
+        **_NO_SEARCH,
+        "empty": not seen.recent,
         "generation": seen.generation,
     }
     lines = []
@@ -63,9 +67,7 @@ def session_context(
         lines.append(f"session {names(seen.session.id)} {shorten(seen.session.title, 80)}")
     if seen.found is not None:
         answer = found_answer(memory, seen.found, full=True)
-        structured |= {
-            name: answer.structured[name] for name in ("total", "degraded", "pending", "notes")
-        }
+        structured |= {name: answer.structured[name] for name in (*_NO_SEARCH, "empty")}
         for name, share in (("hits", 0.6), ("context", 0.8), ("files", 1.0)):
             room = int((max_chars - size(structured) - 60) * share)
             structured[name] = fitting(answer.structured[name], room)

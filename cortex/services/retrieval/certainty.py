@@ -9,7 +9,8 @@ more like an exponential, whose greatest of n lies H(n) − 1 standard deviation
 the keyword perspective counts by how far its best stands above its tenth.
 
 Both are predictors of how well a query will do, taken per perspective; fusing by them beats
-every fixed weight on the development sets (see DESIGN.md). Cost: none beside the rankings.
+every fixed weight on the development sets (see DESIGN.md). Predictors err, so neither
+perspective has less than three tenths. Cost: none beside the rankings.
 Corners: with fewer than ten candidates, or an index that cannot tell its spread, a
 perspective has no certainty of its own, and the weights stay as set.
 
@@ -19,7 +20,7 @@ Shtok et al., "Predicting Query Performance by Query-Drift Estimation", ACM TOIS
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
@@ -29,11 +30,12 @@ from cortex.vectors.index import Spread
 TENTH: Final = 10
 # Semantic beside keyword where its best is as chance has it, and how much each certainty counts:
 # the values that serve the chats, passages and functions of the development sets at once.
-_PLAIN: Final = 0.75
+_PLAIN: Final = 0.7
 _BEYOND: Final = 2.5
 _ABOVE: Final = 0.8
 _HALF: Final = 0.5
 _LEAST: Final = 0.1
+_PART: Final = 0.3
 
 
 @lru_cache(maxsize=4096)
@@ -51,7 +53,7 @@ def corrected(score: float, chunks: int, spread: Spread | None) -> float:
 
 
 def semantic_certainty(best: float, spread: Spread | None) -> float | None:
-    """How far the best cosine stands beyond chance, to the power of 2.5 and times 0.75; None
+    """How far the best cosine stands beyond chance, to the power of 2.5 and times 0.7; None
     where it is not known."""
     if spread is None or spread.nodes < TENTH or spread.std <= 0:
         return None
@@ -69,3 +71,9 @@ def keyword_certainty(scores: Collection[float]) -> float | None:
         return None
     above = (ranked[0] - ranked[TENTH - 1]) / ranked[0]
     return float((max(above, _LEAST) / _HALF) ** _ABOVE)
+
+
+def parts(certainty: Mapping[str, float]) -> dict[str, float]:
+    """What each perspective has of all certainty, which is above 0, from 0.3 to 0.7."""
+    whole = sum(certainty.values())
+    return {name: min(max(each / whole, _PART), 1 - _PART) for name, each in certainty.items()}

@@ -16,15 +16,10 @@ from cortex.domain.values import Node, NodeId, WorkspaceId
 from cortex.services.engine import Engine
 from cortex.services.meaning.indexing import Indexing
 from cortex.services.meaning.semantic import Semantic
-from cortex.services.retrieval.certainty import (
-    TENTH,
-    corrected,
-    keyword_certainty,
-    semantic_certainty,
-)
+from cortex.services.retrieval.certainty import corrected, keyword_certainty, semantic_certainty
 from cortex.services.retrieval.found import Where, Window
 from cortex.services.retrieval.mentions import knowledge_of, mentioned
-from cortex.services.retrieval.ranking import between, scaled
+from cortex.services.retrieval.ranking import chances
 from cortex.vectors.index import VectorFilter
 
 SEMANTIC: Final = "semantic"
@@ -122,8 +117,7 @@ class SemanticPerspective:
         best = sorted(near.items(), key=lambda item: (-item[1][0], item[0]))[: request.pool]
         found.scores = {node_id: score for node_id, (score, _) in best}
         found.chunks = {node_id: point.chunk for node_id, (_, point) in best}
-        # Of fewer than ten the least is not what is typical: they are told from 0.
-        found.scales = (scaled if len(best) < TENTH else between)(found.scores)
+        found.scales = chances(found.scores)
         if best:
             score, point = best[0][1]
             found.certainty = semantic_certainty(score, point.spread)
@@ -158,7 +152,7 @@ class KeywordPerspective:
         return Ranking(
             scores,
             {hit.node_id: hit.chunk for hit in hits},
-            scaled(scores),
+            chances(scores),
             keyword_certainty(scores.values()),
         )
 

@@ -2,7 +2,8 @@
 
 Convex: each perspective's scores are scaled to [0, 1] over its own candidates and added by
 weight. Where two measure different things, the sum keeps how much better the best one was,
-which ranks alone lose. RRF: the reciprocals of the ranks are added by weight. A candidate
+which ranks alone lose. The chance to answer falls faster than the score, so the scaled ones
+are raised to a power. RRF: the reciprocals of the ranks are added by weight. A candidate
 that a perspective did not return gets 0 from it in both.
 Cost: linear in the candidates, plus a sort. Empty input gives an empty order.
 Sources: Bruch, Gai, Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS
@@ -13,11 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from cortex.config import SEARCH_WEIGHTS, FusionKind, Settings
+from cortex.services.retrieval.certainty import TENTH, parts
 
 Id = TypeVar("Id", bound=str)
+
+_FALL: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,8 @@ class Fusion:
         """
         weights = {name: self.weights.get(name, 0.0) for name in sorted(names)}
         if self.kind == "convex" and not self.plain:
-            told = {name: weights[name] * certainty[name] for name in weights if name in certainty}
+            sure = parts({name: certainty[name] for name in weights if name in certainty})
+            told = {name: weights[name] * part for name, part in sure.items()}
             whole = sum(told.values())
             if whole > 0:
                 together = sum(weights[name] for name in told)
@@ -80,6 +85,15 @@ def ordered(scores: Mapping[Id, float]) -> list[tuple[Id, float]]:
 def ranks_of(scores: Mapping[Id, float]) -> dict[Id, int]:
     """Each candidate's position, from 1."""
     return {key: rank for rank, (key, _) in enumerate(ordered(scores), 1)}
+
+
+def chances(scores: Mapping[Id, float]) -> dict[Id, float]:
+    """Scores as chances to answer: scaled to [0, 1], to the power of 1.5.
+
+    The least of fewer than ten is not what is typical: they are told from 0.
+    """
+    scale = scaled if len(scores) < TENTH else between
+    return {key: each**_FALL for key, each in scale(scores).items()}
 
 
 def scaled(scores: Mapping[Id, float]) -> dict[Id, float]:
