@@ -19,7 +19,7 @@ from analytics.worker.attached import Attached
 from cortex.domain.errors import BusyError, UnavailableError
 
 _LEAST_MEMORY: Final = 192  # MB
-_ROW: Final = 128  # bytes of memory allowed for each row of the log or history
+_ROW: Final = 128  # bytes of memory allowed for each row of the file
 _BASE: Final = 48  # MB
 _SLACK: Final = 50_000  # changes that are worth neither packing nor a rebuild
 _ATTEMPTS: Final = 3
@@ -124,11 +124,11 @@ class Mirror:
 
     def _catch_up(self, at: Mirrored, now: Mirrored) -> None:
         """Bring the tables from one generation to the next."""
-        self._allow_memory(now)
         if now.floor > at.floor:
             self._attached.execute(tables.FOLD_CHANGES, floor=now.floor)
         if (now.seq, now.navigation) == (at.seq, at.navigation):
             return
+        self._allow_memory(now)
         self._append(at.seq, at.navigation)
         if now.seq > at.seq:
             if not self._sound:
@@ -156,7 +156,8 @@ class Mirror:
             self._attached.execute(statement)
 
     def _allow_memory(self, now: Mirrored) -> None:
-        rows = now.seq - now.floor + now.navigation
+        ((held,),) = self._attached.source(sources.HELD)
+        rows = now.seq - now.floor + now.navigation + int(held or 0)
         wanted = max(_LEAST_MEMORY, _BASE + rows * _ROW // 1_000_000)
         if wanted > self._memory * 1.05:
             self._attached.limit_memory(wanted)

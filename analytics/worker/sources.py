@@ -51,6 +51,12 @@ _RELATIONS_SINCE: Final = """
 RELATIONS_ALL: Final = _RELATIONS + _ALL_RELATIONS
 RELATIONS_SINCE: Final = _RELATIONS + _RELATIONS_SINCE
 
+# Rising keys are never used again: at least as many as there are rows, from the ends of the keys.
+HELD: Final = """
+SELECT (SELECT COALESCE(MAX(rowkey), 0) FROM nodes)
+     + (SELECT COALESCE(MAX(rowkey), 0) FROM relations) AS held
+"""
+
 # The status after a change is the one before the next change of that node, or the present.
 CHANGES: Final = """
 SELECT c.seq, c.at, c.tx, c.actor, c.workspace_id, c.entity, c.key, c.op,

@@ -235,6 +235,8 @@ _INDEXES: Final = (
     WHERE action IN ('focus', 'branch')""",
     "CREATE INDEX changes_by_key ON changes(entity, key)",
     "CREATE INDEX changes_by_time ON changes(workspace_id, at)",
+    """CREATE INDEX changes_of_nodes ON changes(workspace_id, at)
+    WHERE entity = 'node' AND op <> 'insert'""",
     """CREATE INDEX index_state_open ON index_state(workspace_id, state, leased_until)
     WHERE state <> 'ready'""",
     "CREATE INDEX accesses_by_count ON accesses(count DESC)",

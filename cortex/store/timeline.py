@@ -12,8 +12,8 @@ from cortex.domain.values import WorkspaceId
 # Each branch reads its newest rows by index and stops at the limit; the outer query merges
 # them by the same order (`tie`), else pages would repeat what happened at one instant.
 # A change that only moved `parent_id` (a side effect of contains) is no event of its own.
-# No index tells changes from insertions, or deletions from both: those branches look back no
-# further than where another one has filled the page, instead of through the whole log.
+# The log is read over an index without insertions (an import has millions, all of one day), and
+# no further back than where another branch has filled the page.
 _EVENTS: Final = """
 WITH made AS MATERIALIZED (
     SELECT n.created_at AS at, 'created' AS kind, n.id AS id, n.data AS title,
@@ -53,9 +53,9 @@ changed AS MATERIALIZED (
     SELECT c.at AS at, CASE WHEN json_extract(c.before, '$.status') IS NOT n.status
                             THEN 'status' ELSE 'changed' END,
            n.id, n.data, n.status, n.type, 2, c.seq, c.actor
-      FROM changes AS c JOIN nodes AS n ON n.rowkey = c.key
+      FROM changes AS c INDEXED BY changes_of_nodes JOIN nodes AS n ON n.rowkey = c.key
      WHERE c.workspace_id = :workspace AND c.at >= (SELECT at FROM reach) AND c.at <= :stop
-       AND c.entity = 'node' AND c.op = 'update'
+       AND c.entity = 'node' AND c.op <> 'insert' AND c.op = 'update'
        AND (json_extract(c.before, '$.data') IS NOT n.data
             OR json_extract(c.before, '$.status') IS NOT n.status)
        AND (:actor IS NULL OR c.actor = :actor)
@@ -64,11 +64,11 @@ deleted AS MATERIALIZED (
     SELECT c.at, 'deleted', json_extract(c.before, '$.id'),
            json_extract(c.before, '$.data'), 'deleted',
            json_extract(c.before, '$.type'), 3, c.seq, c.actor
-      FROM changes AS c
+      FROM changes AS c INDEXED BY changes_of_nodes
      WHERE c.workspace_id = :workspace AND c.at <= :stop AND c.at >= (SELECT max(reach.at,
                COALESCE((SELECT at FROM changed ORDER BY at DESC LIMIT 1 OFFSET :limit - 1), ''))
              FROM reach)
-       AND c.entity = 'node' AND c.op = 'delete'
+       AND c.entity = 'node' AND c.op <> 'insert' AND c.op = 'delete'
        AND (:actor IS NULL OR c.actor = :actor)
      ORDER BY c.at DESC, c.seq DESC LIMIT :limit)
 SELECT at, kind, id, title, status, actor, detail FROM (
