@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 SUBJECTS: Final = ("open", "get", "traverse", "walk", "cascade, planned", "timeline",
                    "search, keyword", "search, meaning", "search", "add")  # fmt: skip
 _PANELS: Final = (("engine", "in the engine"), ("stdio", "over stdio, one client"))
-_OWN: Final = "cortex"
+# Of the other servers: what two of them that could be loaded at every size do all day.
+PEERS: Final = ("server-memory", "mcp-memory-service")
+PEER_OPERATIONS: Final = ("write", "rare word", "neighbours")
 
 Line = list[tuple[int, float]]
 
@@ -38,10 +40,11 @@ def lines(figures: Iterable[Mapping[str, Any]], where: str) -> dict[str, Line]:
 
 
 def peer_lines(figures: Iterable[Mapping[str, Any]]) -> dict[str, Line]:
-    """The same of other servers, by "peer, operation"; what did not finish has no point."""
+    """The same of some other servers, by "peer, operation"; what did not finish has no point."""
     found: defaultdict[str, Line] = defaultdict(list)
     for figure in figures:
-        if figure["peer"] != _OWN and figure.get("p50"):
+        told = figure["peer"] in PEERS and figure["operation"] in PEER_OPERATIONS
+        if told and figure.get("p50"):
             found[f"{figure['peer']}, {figure['operation']}"].append(
                 (figure["size"], figure["p50"])
             )
@@ -75,7 +78,9 @@ def _panel(panel: Axes, title: str, own: dict[str, Line], others: dict[str, Line
         color = f"C{SUBJECTS.index(name)}"
         panel.plot(*zip(*line, strict=True), color, marker="o", markersize=3, label=name)
     for number, (name, line) in enumerate(others.items()):
-        panel.plot(*zip(*line, strict=True), f"C{number}", linestyle=":", label=name)
+        shade = f"C{number % len(PEER_OPERATIONS) + len(SUBJECTS)}"
+        style = (":", "--")[number // len(PEER_OPERATIONS) % 2]
+        panel.plot(*zip(*line, strict=True), shade, linestyle=style, label=name)
     panel.set(xscale="log", yscale="log", title=title, xlabel="memories")
     panel.grid(visible=True, which="major", alpha=0.3)
 

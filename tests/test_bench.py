@@ -156,10 +156,12 @@ def test_lines_join_one_subject_over_the_sizes() -> None:
     figures = [plain("open", 10_000, 2), plain("open", 1_000, 1), plain("add", 1_000, 3)]
     assert lines(figures, "stdio") == {"open": [(1_000, 1), (10_000, 2)]}
     assert lines(figures, "engine") == {}
-    theirs = [{"peer": "other", "operation": "write", "size": size, "p50": 9} for size in (1, 2)]
-    assert peer_lines([*theirs, {**theirs[0], "peer": "cortex"}]) == {
-        "other, write": [(1, 9), (2, 9)]
-    }
+    theirs = [
+        {"peer": "server-memory", "operation": "write", "size": size, "p50": 9} for size in (1, 2)
+    ]
+    assert peer_lines(
+        [*theirs, {**theirs[0], "peer": "cortex"}, {**theirs[0], "operation": "load"}]
+    ) == {"server-memory, write": [(1, 9), (2, 9)]}
 
 
 def test_the_same_results_make_the_same_picture(tmp_path: Path) -> None:
