@@ -285,6 +285,23 @@ def test_a_command_on_a_file_with_flipped_bytes_ends_without_a_traceback(
     assert (done.returncode == 0) or done.stderr.startswith("cortex: unavailable: ")
 
 
+def test_a_search_over_a_time_with_a_changed_byte_says_that_the_file_is_damaged(
+    original: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(original.parent, tmp_path / "home")
+    file = tmp_path / "home" / "cortex.db"
+    with closing(sqlite3.connect(file)) as shell, shell:
+        # As a changed byte would: past the rules of the schema.
+        shell.execute("PRAGMA ignore_check_constraints = ON")
+        for (trigger,) in shell.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+            shell.execute(f'DROP TRIGGER "{trigger}"')
+        shell.execute("UPDATE nodes SET created_at = '2026-11-30T23:0' || char(4) || ':29.718067Z'")
+    memory = open_memory(load_settings(home=file.parent, workspace="w", env={}), once=True)
+    with closing(memory):
+        said = str(memory.search.vector_search("zebra").degraded)
+    assert "the file is damaged: the time '2026-11-30T23:0\\x04:29" in said
+
+
 # Bytes that are no protocol
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NewType
 
-from cortex.domain.errors import InvalidError
+from cortex.domain.errors import InvalidError, UnavailableError
 
 Instant = NewType("Instant", str)
 Clock = Callable[[], Instant]
@@ -35,12 +35,22 @@ def now() -> Instant:
 
 
 def as_datetime(instant: Instant) -> datetime:
-    """The aware datetime of a stored instant."""
-    return datetime.fromisoformat(instant)
+    """The aware datetime of a stored instant.
+
+    Raises UnavailableError for one that no cortex wrote: a byte of the file has changed.
+    """
+    try:
+        return datetime.fromisoformat(instant)
+    except ValueError:
+        raise UnavailableError(
+            f"the file is damaged: the time {ascii(instant)[:60]} cannot be read",
+            "",
+            "Run `cortex doctor`, then restore a backup",
+        ) from None
 
 
 def as_microseconds(instant: Instant) -> int:
-    """Microseconds since 1970-01-01 UTC."""
+    """Microseconds since 1970-01-01 UTC. Raises as `as_datetime`."""
     return (as_datetime(instant) - _EPOCH) // timedelta(microseconds=1)
 
 
