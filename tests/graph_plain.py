@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import rustworkx as rx
 from hypothesis import strategies as st
 
 from cortex.domain.instants import Instant
@@ -134,13 +135,25 @@ EDGE = st.tuples(
 
 
 def sound(edges: list[Any], count: int) -> list[Any]:
-    """Those that the schema takes: between two nodes there are, each once, one parent."""
+    """Those that the schema takes: between two nodes there are, each once, one parent, no circle
+    of what holds or what replaces."""
     kept: dict[Any, Any] = {}
     for edge in edges:
         source, target, kind = edge[:3]
         if source != target and max(source, target) < count:
             kept[(target, kind) if kind is R.CONTAINS else (source, target, kind)] = edge
-    return list(kept.values())
+    forests = {kind: rx.PyDiGraph(check_cycle=True) for kind in (R.CONTAINS, R.SUPERSEDES)}
+    for forest in forests.values():
+        forest.add_nodes_from(range(count))
+    return [edge for edge in kept.values() if edge[2] not in forests or _grows(forests, edge)]
+
+
+def _grows(forests: dict[Any, Any], edge: Any) -> bool:
+    try:
+        forests[edge[2]].add_edge(edge[0], edge[1], None)
+    except rx.DAGWouldCycle:
+        return False
+    return True
 
 
 @st.composite
