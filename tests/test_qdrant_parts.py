@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from qdrant_client import QdrantClient
@@ -228,6 +229,25 @@ def test_a_collection_whose_maker_died_before_signing_it_is_taken_up(local: Qdra
     index = opened(local)
     index.prepare()
     assert index.name() == "memories"
+
+
+def test_a_collection_that_is_signed_while_it_is_looked_at_is_not_anothers(
+    monkeypatch: pytest.MonkeyPatch, local: QdrantClient
+) -> None:
+    """Seen unsigned, then signed by another process before the next question."""
+    maker, index = opened(local), opened(local)
+    Server(lambda: local, "here", Circuit()).create("memories", DIMENSION)
+    retrieve = local.retrieve
+
+    def then_sign(*args: Any, **named: Any) -> list[models.Record]:
+        found = retrieve(*args, **named)
+        monkeypatch.setattr(local, "retrieve", retrieve)
+        maker.prepare()
+        return found
+
+    monkeypatch.setattr(local, "retrieve", then_sign)
+    assert not index.exists()
+    assert index.exists()
 
 
 def test_the_payload_is_the_concepts_and_holds_no_text(

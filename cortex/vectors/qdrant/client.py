@@ -55,15 +55,17 @@ class Server:
             if not self._ask(lambda client: client.collection_exists(name)):
                 return None
             info = self._ask(lambda client: client.get_collection(name))
+            # Counted first: whoever makes it signs it before the first point goes in, so what
+            # holds points and bears no name afterwards is not a collection in the making.
+            points = self._ask(lambda client: client.count(name, exact=True)).count
             identity = self.reserved(name, ["identity"]).get("identity")
-            count = None if identity else self._ask(lambda client: client.count(name, exact=True))
         except MissingError:
             return None  # dropped between two questions
         vectors = info.config.params.vectors
         dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
         multi = dense is not None and dense.multivector_config is not None
         size = dense.size if dense and multi else None
-        return Described(size, count.count if count else 0, identity)
+        return Described(size, points, identity)
 
     def create(self, name: str, dimension: int) -> None:
         """Make the collection and its payload indexes."""

@@ -25,8 +25,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A collection that exists: its dense dimension (None when it has no such vector), the
-    identity that was written into it and, where none was, how many points it has."""
+    """A collection that exists: its dense dimension (None when it has no such vector), how
+    many points it had, and then the identity that was written into it."""
 
     dimension: int | None
     points: int
