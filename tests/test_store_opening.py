@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,31 @@ def test_a_second_migration_keeps_the_rows_and_the_epoch(
         assert snapshot.generation() == before
         assert snapshot.nodes.count(WorkspaceId("w")) == 1
     database.close()
+
+
+@pytest.fixture
+def first_schema(home: Path) -> Path:
+    """A file as the first schema made it, with one node."""
+    path = home / "cortex.db"
+    with closing(Database(path)) as database:
+        add(database)
+    with closing(sqlite3.connect(path, isolation_level=None)) as shell:
+        for name in ("nodes_files", "relations_to_files", "changes_of_nodes"):
+            shell.execute(f"DROP INDEX {name}")
+        shell.execute("PRAGMA user_version = 1")
+    return path
+
+
+def test_a_file_of_the_first_schema_gets_what_later_ones_added(first_schema: Path) -> None:
+    with closing(Database(first_schema)) as database, database.read() as snapshot:
+        assert snapshot.integrity.differences() == []
+        (node,) = snapshot.nodes.newest(WorkspaceId("w"), 10)
+        assert snapshot.filerefs.rested_on([node.id], 10) == []
+
+
+def test_an_older_file_is_not_read_before_it_was_brought_up_to_date(first_schema: Path) -> None:
+    with pytest.raises(UnavailableError, match=r"without --read-only"):
+        Database(first_schema, read_only=True)
 
 
 def test_a_file_of_a_newer_schema_is_refused_untouched(home: Path) -> None:

@@ -188,8 +188,14 @@ class Database:
                 "",
                 "Open it once without --read-only: it is copied, then upgraded",
             )
-        if version == len(MIGRATIONS) or self._read_only:
+        if version == len(MIGRATIONS):
             return
+        if self._read_only:
+            raise UnavailableError(
+                f"{self.path} is of schema {version}; this cortex reads schema {len(MIGRATIONS)}",
+                "",
+                "Open it once without --read-only, which brings it up to date",
+            )
         _use_wal(writer)
         # Old tables are renamed and dropped; no foreign key follows them. No-op in a transaction.
         writer.execute("PRAGMA foreign_keys = OFF")

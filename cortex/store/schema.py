@@ -220,8 +220,6 @@ _INDEXES: Final = (
     WHERE type IN ('goal', 'constraint')""",
     """CREATE INDEX nodes_by_path ON nodes(workspace_id, json_extract(data, '$.path'))
     WHERE type = 'fileref'""",
-    "CREATE INDEX nodes_files ON nodes(id) WHERE type = 'fileref'",
-    f"CREATE INDEX relations_to_files ON relations(from_id, to_id) WHERE type IN {FILE_KINDS}",
     "CREATE INDEX relations_by_from ON relations(from_id, type)",
     "CREATE INDEX relations_by_to ON relations(to_id, type)",
     "CREATE INDEX relations_by_type ON relations(workspace_id, type, created_at)",
@@ -235,8 +233,6 @@ _INDEXES: Final = (
     WHERE action IN ('focus', 'branch')""",
     "CREATE INDEX changes_by_key ON changes(entity, key)",
     "CREATE INDEX changes_by_time ON changes(workspace_id, at)",
-    """CREATE INDEX changes_of_nodes ON changes(workspace_id, at)
-    WHERE entity = 'node' AND op <> 'insert'""",
     """CREATE INDEX index_state_open ON index_state(workspace_id, state, leased_until)
     WHERE state <> 'ready'""",
     "CREATE INDEX accesses_by_count ON accesses(count DESC)",
@@ -402,5 +398,17 @@ BEGIN
 END""",
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = ((*_TABLES, *_INDEXES, *_TRIGGERS),)
+# IF NOT EXISTS: some files of the first schema have them already.
+_FILES_AND_CHANGES: Final = (
+    "CREATE INDEX IF NOT EXISTS nodes_files ON nodes(id) WHERE type = 'fileref'",
+    "CREATE INDEX IF NOT EXISTS relations_to_files ON relations(from_id, to_id) "
+    f"WHERE type IN {FILE_KINDS}",
+    """CREATE INDEX IF NOT EXISTS changes_of_nodes ON changes(workspace_id, at)
+    WHERE entity = 'node' AND op <> 'insert'""",
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+    (*_TABLES, *_INDEXES, *_TRIGGERS),
+    _FILES_AND_CHANGES,
+)
 """Migration n stands at position n − 1; each runs in one transaction with its record."""
