@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import signal
@@ -18,6 +19,10 @@ from typing import Any
 import psutil
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
+from mcp_types import JSONRPCResponse
+
+from cortex.server.results import json_safe, line_of, tool_answer
+from cortex.tools.registry import Answer, Written
 
 SERVER = Path(__file__).with_name("frame_server.py")
 ENV = {**os.environ, "PYTHONPATH": str(SERVER.parents[1])}
@@ -129,6 +134,28 @@ def parameters(*args: str) -> StdioServerParameters:
 
 def text_of(reply: Any) -> str:
     return str(reply["result"]["content"][0]["text"])
+
+
+# What is sent
+
+
+@pytest.mark.parametrize("value", ["plain", "größer 🙂", "a\x00b", "a\ud800b", math.nan])
+def test_the_line_of_an_answer_is_the_json_of_its_values(value: Any) -> None:
+    listed = Written([{"at": 1}], b'[{"at":1}]')
+    answer = tool_answer(Answer("said", {"value": value, "listed": listed, "none": None}))
+    response = JSONRPCResponse(jsonrpc="2.0", id="x", result={**answer, "isError": False})
+    sent = json.loads(line_of(response))
+    assert sent == response.model_dump(mode="json")
+    assert sent["result"]["structuredContent"] == {
+        "value": json_safe(value),
+        "listed": [{"at": 1}],
+        "none": None,
+    }
+
+
+def test_what_is_no_value_fails_in_the_tool_and_not_in_the_transport() -> None:
+    with pytest.raises(TypeError, match="object is no JSON value"):
+        tool_answer(Answer("said", {"value": object()}))
 
 
 # Eras

@@ -417,6 +417,17 @@ def test_a_boosted_memory_comes_first_among_the_cold_ones(timed: Memory, clock: 
     assert ids.index(newest) < ids.index(nodes[1])
 
 
+def test_of_memories_opened_as_often_the_newest_are_the_likely_strongest(timed: Memory) -> None:
+    nodes = [note(timed, f"number {at}") for at in range(6)]
+    timed.reading.get(nodes)
+    timed.reading.get([nodes[1]])
+    timed.history.flush(5.0)
+    with timed.engine.database.read() as snapshot:
+        keys = snapshot.waves.likely(timed.settings.workspace, 3)
+        found = {node.id for node in snapshot.nodes.by_keys(keys)}
+    assert found == {nodes[1], nodes[5], nodes[4]}
+
+
 def test_what_was_opened_long_ago_stands_behind_what_is_new(timed: Memory, clock: Hand) -> None:
     old, focus = note(timed, "opened once"), note(timed, "in focus")
     timed.reading.get([old])

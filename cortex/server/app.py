@@ -38,7 +38,7 @@ from cortex.domain.progress import PROGRESS, Report
 from cortex.domain.values import clean, shorten
 from cortex.server.errors import resource_error, tool_error, unexpected
 from cortex.server.rate import Rate
-from cortex.server.results import tool_result
+from cortex.server.results import answer_with, answering, tool_answer
 from cortex.tools.registry import ToolSpec
 from cortex.tools.resource import ResourceSpec, find
 
@@ -73,7 +73,7 @@ def build_server(
     when a client has asked for the tools. Raises ValueError for two of one name.
     """
     face = _Face(tools, resources, memory, on_listed or (lambda: None), absent, Rate(rate))
-    return Server(
+    server = Server[Any](
         name,
         version=version,
         instructions=instructions,
@@ -83,6 +83,8 @@ def build_server(
         on_list_resource_templates=face.list_templates,
         on_read_resource=face.read_resource,
     )
+    server.middleware.append(answering)
+    return server
 
 
 class _Face(Generic[M]):
@@ -127,11 +129,11 @@ class _Face(Generic[M]):
             self._rate.take()
             if spec is None:
                 raise self._unknown_tool(params.name)
-            result = await self._in_thread(
+            answer = await self._in_thread(
                 ctx, partial(_run, spec, await self._memory(), params.arguments or {})
             )
             outcome = "ok"
-            return result
+            return answer_with(answer)
         except CortexError as error:
             outcome = error.code
             return tool_error(error)
@@ -231,8 +233,8 @@ class _Face(Generic[M]):
         )
 
 
-def _run(spec: ToolSpec[M], memory: M, arguments: Mapping[str, Any]) -> CallToolResult:
-    return tool_result(spec.call(memory, arguments))
+def _run(spec: ToolSpec[M], memory: M, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return tool_answer(spec.call(memory, arguments))
 
 
 def _read(spec: ResourceSpec[M], memory: M, values: Mapping[str, str]) -> str:

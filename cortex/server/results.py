@@ -1,27 +1,85 @@
-"""An answer as the protocol's result: its text, and the same as JSON."""
+"""An answer as the protocol's result: its text, and the same as JSON.
+
+The SDK copies a result three times on its way out, and each copy visits every value in it.
+So an answer is written as JSON once, in the thread that made it; what the SDK checks and
+shapes is an empty result, into which a middleware puts the answer when the SDK is done, and
+the transport sends the bytes as they are.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Final
 
-from mcp_types import CallToolResult, TextContent
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp_types import CallToolResult, JSONRPCResponse
 from pydantic_core import PydanticSerializationError, to_json
 
 from cortex.domain.values import clean
-from cortex.tools.registry import Answer
+from cortex.tools.registry import Answer, Written
+
+EMPTY: Final = CallToolResult(content=[])
+
+_ANSWER: ContextVar[list[dict[str, Any]]] = ContextVar("answer")
 
 
-def tool_result(answer: Answer) -> CallToolResult:
+class Sealed(dict[str, Any]):
+    """A JSON object, and the JSON text that is sent for it."""
+
+    def __init__(self, value: dict[str, Any], written: bytes) -> None:
+        super().__init__(value)
+        self.written = written
+
+
+async def answering(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """The middleware that puts what `answer_with` was given into the result that the SDK made."""
+    if ctx.method != "tools/call":
+        return await call_next(ctx)
+    given: list[dict[str, Any]] = []
+    _ANSWER.set(given)
+    shaped = await call_next(ctx)
+    return {**shaped, **given[0]} if given and isinstance(shaped, dict) else shaped
+
+
+def answer_with(answer: dict[str, Any]) -> CallToolResult:
+    """The empty result to return; `answering` will put the answer of `tool_answer` in it.
+
+    Raises LookupError outside of it.
+    """
+    _ANSWER.get().append(answer)
+    return EMPTY
+
+
+def tool_answer(answer: Answer) -> dict[str, Any]:
     """One text block, and the structured form; each complete, for hosts pass on only one."""
-    return CallToolResult(
-        content=[TextContent(type="text", text=clean(answer.text))],
-        structured_content=sent(answer.structured),
+    return {
+        "content": [{"type": "text", "text": clean(answer.text)}],
+        "structuredContent": _sealed(answer.structured),
+    }
+
+
+def line_of(response: JSONRPCResponse) -> bytes:
+    """The response as JSON; what is written already goes in as it is."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (
+        to_json(response.id),
+        _object(response.result),
     )
 
 
-def sent(value: dict[str, Any]) -> dict[str, Any]:
+def _object(value: Mapping[str, Any]) -> bytes:
+    """The object as JSON; of what is written already, the text that it has."""
+    parts = [
+        to_json(name)
+        + b":"
+        + (item.written if isinstance(item, Sealed | Written) else to_json(item))
+        for name, item in value.items()
+    ]
+    return b"{%b}" % b",".join(parts)
+
+
+def _sealed(value: dict[str, Any]) -> Sealed:
     """The value as JSON can carry it: itself, where one pass of a fast encoder finds no fault.
 
     The encoder refuses lone surrogates and what is no value; NUL and numbers that JSON cannot
@@ -29,11 +87,13 @@ def sent(value: dict[str, Any]) -> dict[str, Any]:
     the cost. Raises TypeError as `json_safe`.
     """
     try:
-        written = to_json(value)
+        written = _object(value)
     except PydanticSerializationError:
-        return dict(json_safe(value))
-    suspect = any(mark in written for mark in (b"\\u0000", b"NaN", b"Infinity"))
-    return dict(json_safe(value)) if suspect else value
+        written = b"NaN"
+    if any(mark in written for mark in (b"\\u0000", b"NaN", b"Infinity")):
+        value = dict(json_safe(value))
+        written = _object(value)
+    return Sealed(value, written)
 
 
 def json_safe(value: Any) -> Any:

@@ -22,6 +22,7 @@ from mcp_types import (
 )
 
 from cortex.server.frames import Lines, Reply, TooLong, parse
+from cortex.server.results import line_of
 from cortex.server.wire import Wire
 
 logger = logging.getLogger(__name__)
@@ -132,11 +133,14 @@ class Transport:
         """Write what comes; False when the client no longer reads."""
         async for item in outbox:
             message = item.message
-            line = message.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
+            if isinstance(message, JSONRPCResponse):
+                line = line_of(message)
+            else:
+                line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
             try:
                 await anyio.to_thread.run_sync(
                     self._wire.write,
-                    line.encode(),
+                    line + b"\n",
                     abandon_on_cancel=True,
                     limiter=self._writing,
                 )

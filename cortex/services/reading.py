@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, Literal
 
 from cortex.domain.errors import InvalidError, NotFoundError
 from cortex.domain.taxonomy import NodeType, RelationType, parse_kind
-from cortex.domain.values import Node, Relation, WorkspaceId
+from cortex.domain.values import Node, NodeId, Relation, WorkspaceId
 from cortex.graph.expansion import subgraph
 from cortex.graph.traversal import traverse
 from cortex.graph.walking import walk
 from cortex.graph.workspace import WorkspaceGraph
-from cortex.services.drift import Drifted
 from cortex.services.engine import Engine
 from cortex.services.history import History
+from cortex.services.naming import Known, ask
 from cortex.services.resolving import resolve_node
 from cortex.services.warnings import Warnings, warnings_of
 from cortex.store.database import Snapshot
 from cortex.store.embeddings import IndexState
 
 MAX_DEPTH: Final = 10
+AROUND: Final = 20
+"""How many nodes are shown around one, unless more are asked for."""
+MOST_SHOWN: Final = 120
+"""No page shows more nodes: each takes 200 characters of JSON, or 24 of a line, at least."""
 Direction = Literal["out", "in", "both"]
 Course = Literal["forward", "backward"]
 
@@ -34,7 +37,7 @@ class Surroundings:
 
     `nodes` are the others, nearest first, with their distance; `relations` join nodes that
     are shown; `total` counts all others within the depth. `warnings` are what the store knows;
-    that a file changed is drift's to say.
+    that a file changed stands in `known`, as far as one page shows the nodes.
     """
 
     starts: tuple[Node, ...]
@@ -45,6 +48,7 @@ class Surroundings:
     warnings: Warnings
     index: IndexState | None
     degree: int
+    known: Known
     generation: int
 
 
@@ -57,6 +61,7 @@ class Traversed:
     relations: tuple[Relation, ...]
     total: int
     truncated: bool
+    known: Known
     generation: int
 
 
@@ -67,6 +72,7 @@ class Walked:
 
     path: tuple[tuple[Relation | None, Node], ...]
     notes: tuple[str, ...]
+    known: Known
     generation: int
 
 
@@ -112,33 +118,21 @@ class Reading:
         references: Sequence[str],
         *,
         depth: int = 2,
-        limit: int = 50,
+        limit: int = AROUND,
+        offset: int = 0,
         workspace: str | None = None,
     ) -> Surroundings:
         """Nodes and what surrounds them, both ways, all types but derived relations.
 
-        A session root is shown but not walked through: everything is two steps from
-        everything there.
+        `limit` nodes beside the `offset` of the pages before, which come first. A session root
+        is shown but not walked through: everything is two steps from everything there.
         """
         if not references:
             raise InvalidError("no node named", "Valid: one id or several", "Pass node_id")
         with self._around(references, workspace) as (snapshot, graph, starts):
-            found = subgraph(graph, [node.key for node in starts], depth, limit)
-            depths = dict(found.nodes)
-            nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
-            answer = Surroundings(
-                starts,
-                tuple((node, depths[node.key]) for node in nodes),
-                tuple(snapshot.relations.by_keys(found.relations)),
-                found.total,
-                found.truncated,
-                warnings_of(snapshot, starts),
-                snapshot.outbox.state(starts[0].key),
-                snapshot.relations.degree(starts[0].id),
-                snapshot.generation().seq,
-            )
+            finish = surroundings(self._engine, snapshot, graph, starts, depth, limit, offset)
         self._history.opened([node.id for node in starts])
-        return answer
+        return finish()
 
     def traverse(
         self,
@@ -149,12 +143,14 @@ class Reading:
         direction: Direction = "out",
         types: Sequence[str] = (),
         limit: int = 50,
+        offset: int = 0,
         derived: bool = False,
         workspace: str | None = None,
     ) -> Traversed:
         """Breadth first over relations of the given types (all when none is given).
 
-        `types` chooses which nodes are returned, not which are walked through.
+        `limit` nodes beside the `offset` of the pages before, which come first. `types`
+        chooses which nodes are returned, not which are walked through.
         """
         wanted = frozenset(parse_kind(RelationType, name, "relation") for name in relations)
         kinds = frozenset(parse_kind(NodeType, name, "types") for name in types)
@@ -166,21 +162,24 @@ class Reading:
                 depth=depth,
                 direction=direction,
                 node_types=kinds or None,
-                limit=limit,
+                limit=offset + limit,
                 include_derived=derived,
             )
             depths = dict(found.nodes)
             nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
-            answer = Traversed(
-                start,
-                tuple((node, depths[node.key]) for node in nodes),
-                tuple(snapshot.relations.by_keys(found.relations)),
-                found.total,
-                found.truncated,
-                snapshot.generation().seq,
-            )
-        self._history.traversed(start, sorted(wanted), answer.total)
-        return answer
+            relations_found = tuple(snapshot.relations.by_keys(found.relations))
+            asked = ask(self._engine, snapshot, shown_ids((start,), nodes, offset))
+            seq = snapshot.generation().seq
+        self._history.traversed(start, sorted(wanted), found.total)
+        return Traversed(
+            start,
+            tuple((node, depths[node.key]) for node in nodes),
+            relations_found,
+            found.total,
+            found.truncated,
+            asked.known(),
+            seq,
+        )
 
     def walk(
         self,
@@ -208,23 +207,20 @@ class Reading:
             )
             if not path or path[0][1].id != start.id:
                 path = ((None, start), *path)
-            answer = Walked(
-                path,
-                warnings_of(snapshot, [node for _, node in path]),
-                snapshot.generation().seq,
-            )
-        self._history.traversed(start, ["walk"], len(answer.path) - 1)
-        return answer
+            shown = [node for _, node in path]
+            warnings = warnings_of(snapshot, shown)
+            asked = ask(self._engine, snapshot, [node.id for node in shown])
+            seq = snapshot.generation().seq
+        self._history.traversed(start, ["walk"], len(path) - 1)
+        return Walked(path, warnings, asked.known(), seq)
 
-    def known(self, ids: Sequence[str]) -> tuple[dict[str, bool], Drifted]:
-        """Whether each id's first 8 characters name it alone in this memory; and which of these
-        nodes rest on a file that is not as it was noted."""
+    def known(self, ids: Sequence[str]) -> Known:
+        """What an answer must know of these ids, which came from elsewhere."""
         if not ids:
-            return {}, MappingProxyType({})
+            return Known()
         with self._engine.database.read() as snapshot:
-            unique = snapshot.nodes.unique_prefixes(ids)
-            rests = self._engine.drift.rests(snapshot, ids)
-        return unique, rests.differing()
+            asked = ask(self._engine, snapshot, ids)
+        return asked.known()
 
     def whole(self, reference: str, workspace: str | None = None) -> Node:
         """One node."""
@@ -253,6 +249,51 @@ class Reading:
                 total > len(nodes) or joined > len(relations),
                 snapshot.generation().seq,
             )
+
+
+def surroundings(
+    engine: Engine,
+    snapshot: Snapshot,
+    graph: WorkspaceGraph,
+    starts: tuple[Node, ...],
+    depth: int,
+    limit: int,
+    offset: int = 0,
+) -> Callable[[], Surroundings]:
+    """Nodes and what surrounds them, read from one moment.
+
+    What is returned asks the disk, and is to be called when the transaction is over.
+    """
+    found = subgraph(graph, [node.key for node in starts], depth, offset + limit)
+    depths = dict(found.nodes)
+    nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
+    relations = tuple(snapshot.relations.by_keys(found.relations))
+    warnings = warnings_of(snapshot, starts)
+    state = snapshot.outbox.state(starts[0].key)
+    degree = snapshot.relations.degree(starts[0].id)
+    asked = ask(engine, snapshot, shown_ids(starts, nodes, offset))
+    seq = snapshot.generation().seq
+
+    def finish() -> Surroundings:
+        return Surroundings(
+            starts,
+            tuple((node, depths[node.key]) for node in nodes),
+            relations,
+            found.total,
+            found.truncated,
+            warnings,
+            state,
+            degree,
+            asked.known(),
+            seq,
+        )
+
+    return finish
+
+
+def shown_ids(starts: Sequence[Node], nodes: Sequence[Node], offset: int = 0) -> list[NodeId]:
+    """The ids that the page from `offset` on can show."""
+    return [*(node.id for node in starts), *(node.id for node in nodes[offset:][:MOST_SHOWN])]
 
 
 def _named(snapshot: Snapshot, references: Sequence[str], place: WorkspaceId) -> Iterator[Node]:

@@ -15,15 +15,13 @@ from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import Action, NodeType, Status
 from cortex.domain.values import Node, NodeId, Relation, WorkspaceId
 from cortex.domain.waves import decay
-from cortex.graph.expansion import subgraph
 from cortex.graph.proximity import adjacent
 from cortex.services.archiving import GC_WAIT, Archiver
 from cortex.services.engine import Engine
 from cortex.services.history import History
 from cortex.services.linking import ensure_root
-from cortex.services.reading import Surroundings
+from cortex.services.reading import AROUND, Surroundings, surroundings
 from cortex.services.resolving import head_of, resolve_node
-from cortex.services.warnings import warnings_of
 from cortex.services.waves import hours, strongest
 from cortex.store.database import Snapshot, Transaction
 from cortex.store.navigation import Anchor, Visit
@@ -178,7 +176,7 @@ class Viewport:
         root = snapshot.nodes.root(place)
         if root is not None:
             chosen.pop(root.id, None)
-        return tuple(_hot_node(snapshot, node) for node in chosen.values())
+        return _hot_nodes(snapshot, list(chosen.values()))
 
     def _cold(
         self,
@@ -210,7 +208,9 @@ class Viewport:
         tasks = snapshot.nodes.newest_of(place, (NodeType.TASK, NodeType.SUBTASK), _FRONT)
         return [(inf, node) for node in tasks]
 
-    def focus(self, reference: str, *, limit: int = 30, workspace: str | None = None) -> Focused:
+    def focus(
+        self, reference: str, *, limit: int = AROUND, workspace: str | None = None
+    ) -> Focused:
         """Move the focus to a node of this workspace, and bring it back from the archive.
 
         The history notes `branch` where the node is no neighbour of the last focus.
@@ -228,21 +228,8 @@ class Viewport:
         restored = self._enter(node, action, last, notes)
         with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
             node = resolve_node(snapshot, node.id, place, strict=True)
-            found = subgraph(graph, [node.key], 2, limit)
-            depths = dict(found.nodes)
-            nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
-            around = Surroundings(
-                (node,),
-                tuple((each, depths[each.key]) for each in nodes),
-                tuple(snapshot.relations.by_keys(found.relations)),
-                found.total,
-                found.truncated,
-                warnings_of(snapshot, (node,)),
-                snapshot.outbox.state(node.key),
-                snapshot.relations.degree(node.id),
-                snapshot.generation().seq,
-            )
-        return Focused(around, action, restored, tuple(notes))
+            around = surroundings(self._engine, snapshot, graph, (node,), 2, limit)
+        return Focused(around(), action, restored, tuple(notes))
 
     def _enter(self, node: Node, action: Action, last: Anchor | None, notes: list[str]) -> bool:
         """Note the focus and restore the node; True when it came from the archive."""
@@ -294,14 +281,29 @@ def _restore(transaction: Transaction, node: Node) -> None:
         transaction.nodes.set_status([present.key], wanted)
 
 
-def _hot_node(snapshot: Snapshot, node: Node) -> HotNode:
-    outgoing = snapshot.relations.outgoing(node.id, limit=_RELATIONS)
-    incoming = snapshot.relations.incoming(node.id, limit=_RELATIONS)
-    relations = [r for r in (*outgoing, *incoming) if not r.derived][:_RELATIONS]
-    ends = [r.to_id if r.from_id == node.id else r.from_id for r in relations]
-    others = {other.id: other for other in snapshot.nodes.by_ids(ends)}
-    pairs = tuple((r, others[end]) for r, end in zip(relations, ends, strict=True))
-    return HotNode(node, pairs, snapshot.relations.degree(node.id))
+def _hot_nodes(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[HotNode, ...]:
+    """The nodes with their first relations, outgoing before incoming; four queries in all."""
+    ids = [node.id for node in nodes]
+    first = snapshot.relations.first_of(ids, _RELATIONS)
+    ends: dict[NodeId, list[tuple[Relation, NodeId]]] = {
+        node: [
+            (relation, relation.to_id if relation.from_id == node else relation.from_id)
+            for relation in relations
+            if not relation.derived
+        ][:_RELATIONS]
+        for node, relations in first.items()
+    }
+    wanted = dict.fromkeys(end for pairs in ends.values() for _, end in pairs)
+    others = {other.id: other for other in snapshot.nodes.by_ids(list(wanted))}
+    degrees = snapshot.relations.degrees(ids)
+    return tuple(
+        HotNode(
+            node,
+            tuple((relation, others[end]) for relation, end in ends.get(node.id, ())),
+            degrees[node.id],
+        )
+        for node in nodes
+    )
 
 
 def _stream(
@@ -326,9 +328,9 @@ def _stream(
 def _newest(snapshot: Snapshot, place: WorkspaceId, batch: int) -> Iterator[Node]:
     position = LAST
     while True:
-        rows = snapshot.nodes.newest(place, max(batch, 100), position)
+        rows = snapshot.nodes.newest(place, batch, position)
         yield from rows
-        if len(rows) < max(batch, 100):
+        if len(rows) < batch:
             return
         position = (rows[-1].created_at, rows[-1].id)
 

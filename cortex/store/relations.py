@@ -67,9 +67,26 @@ SELECT wanted.value, r.from_id, r.type = 'sequel_to'
                      LIMIT :limit)
  ORDER BY 1, 2, 3 DESC
 """
-_DEGREE: Final = """
-SELECT (SELECT COUNT(*) FROM relations WHERE from_id = :node)
-     + (SELECT COUNT(*) FROM relations WHERE to_id = :node)
+_DEGREES: Final = """
+SELECT wanted.value, (SELECT COUNT(*) FROM relations WHERE from_id = wanted.value)
+                   + (SELECT COUNT(*) FROM relations WHERE to_id = wanted.value)
+  FROM json_each(:ids) AS wanted
+"""
+_FIRST_OUT: Final = """
+SELECT wanted.value, r.rowkey, r.id, r.workspace_id, r.from_id, r.to_id, r.type, r.weight, r.data,
+       r.created_at, r.updated_at
+  FROM json_each(:ids) AS wanted CROSS JOIN relations AS r ON r.rowkey IN (
+       SELECT rowkey FROM relations WHERE from_id = wanted.value
+        ORDER BY created_at, id LIMIT :limit)
+ ORDER BY wanted.key, r.created_at, r.id
+"""
+_FIRST_IN: Final = """
+SELECT wanted.value, r.rowkey, r.id, r.workspace_id, r.from_id, r.to_id, r.type, r.weight, r.data,
+       r.created_at, r.updated_at
+  FROM json_each(:ids) AS wanted CROSS JOIN relations AS r ON r.rowkey IN (
+       SELECT rowkey FROM relations WHERE to_id = wanted.value
+        ORDER BY created_at, id LIMIT :limit)
+ ORDER BY wanted.key, r.created_at, r.id
 """
 _SUPERSEDED: Final = """
 SELECT DISTINCT r.to_id FROM json_each(:ids) AS wanted CROSS JOIN relations AS r
@@ -198,8 +215,24 @@ class Relations:
             found.setdefault(node, {}).setdefault(other, bool(sequel))
         return {node: others for node, others in found.items() if len(others) <= most}
 
+    def first_of(self, ids: Sequence[NodeId], limit: int) -> dict[NodeId, list[Relation]]:
+        """Of each node its first `limit` outgoing relations, then as many incoming ones, each by
+        creation, then id; a node without any is left out."""
+        bound = {"ids": json.dumps(list(ids)), "limit": limit}
+        found: dict[NodeId, list[Relation]] = {}
+        for statement in (_FIRST_OUT, _FIRST_IN):
+            for node, *row in self._connection.execute(statement, bound):
+                found.setdefault(node, []).append(relation_of(row))
+        return found
+
     def degree(self, node: NodeId) -> int:
-        return int(self._connection.execute(_DEGREE, {"node": node}).fetchone()[0])
+        """How many relations the node has, either way."""
+        return self.degrees([node])[node]
+
+    def degrees(self, ids: Sequence[NodeId]) -> dict[NodeId, int]:
+        """How many relations each has, either way."""
+        bound = {"ids": json.dumps(list(ids))}
+        return dict(self._connection.execute(_DEGREES, bound).fetchall())
 
     def superseded(self, ids: Sequence[NodeId]) -> set[NodeId]:
         """Those that some node supersedes."""

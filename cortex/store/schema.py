@@ -399,16 +399,19 @@ END""",
 )
 
 # IF NOT EXISTS: some files of the first schema have them already.
-_FILES_AND_CHANGES: Final = (
+_FILES_CHANGES_AND_USE: Final = (
     "CREATE INDEX IF NOT EXISTS nodes_files ON nodes(id) WHERE type = 'fileref'",
     "CREATE INDEX IF NOT EXISTS relations_to_files ON relations(from_id, to_id) "
     f"WHERE type IN {FILE_KINDS}",
     """CREATE INDEX IF NOT EXISTS changes_of_nodes ON changes(workspace_id, at)
     WHERE entity = 'node' AND op <> 'insert'""",
+    # Read from its end it gives the most used first, and of those used as often the newest.
+    "DROP INDEX accesses_by_count",
+    "CREATE INDEX accesses_by_count ON accesses(count)",
 )
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (*_TABLES, *_INDEXES, *_TRIGGERS),
-    _FILES_AND_CHANGES,
+    _FILES_CHANGES_AND_USE,
 )
 """Migration n stands at position n − 1; each runs in one transaction with its record."""

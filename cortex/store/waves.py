@@ -43,14 +43,14 @@ SELECT n.rowkey, n.id, w.amplitude, w.frequency, w.phase, w.half_life, w.at
 # Candidates for the strongest: any order by strength needs the present instant.
 _LIKELY: Final = """
 SELECT node_key FROM (
-    SELECT w.node_key FROM waves AS w JOIN nodes AS n ON n.rowkey = w.node_key
+    SELECT w.node_key FROM waves AS w CROSS JOIN nodes AS n ON n.rowkey = w.node_key
      WHERE n.workspace_id = :workspace AND n.status = 'active'
      ORDER BY w.amplitude DESC, w.at DESC, w.node_key LIMIT :limit)
 UNION
 SELECT node_key FROM (
     SELECT a.node_key FROM accesses AS a CROSS JOIN nodes AS n ON n.rowkey = a.node_key
      WHERE n.workspace_id = :workspace AND n.status = 'active'
-     ORDER BY a.count DESC, n.created_at DESC, n.id LIMIT :limit)
+     ORDER BY a.count DESC, a.node_key DESC LIMIT :limit)
 """
 _FIND: Final = """
 SELECT amplitude, frequency, phase, half_life, at FROM waves WHERE node_key = :key

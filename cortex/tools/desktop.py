@@ -8,7 +8,7 @@ from pydantic import Field
 
 from cortex.domain.values import shorten
 from cortex.tools.arguments import Cursor, Limit, NodeRef, Workspace
-from cortex.tools.paging import ids_on, page_of
+from cortex.tools.paging import page_of
 from cortex.tools.registry import Answer, tool
 from cortex.tools.render import (
     STRUCTURED,
@@ -186,7 +186,7 @@ def _toward(relation: Relation, node: Node) -> str:
 def desktop_focus(
     memory: Memory,
     node_id: NodeRef,
-    limit: Limit = 30,
+    limit: Limit = 20,
     workspace_id: Workspace | None = None,
 ) -> Answer:
     """Work on a node: it whole, its surroundings to depth 2, and warnings; moves the anchor and
@@ -194,7 +194,7 @@ def desktop_focus(
     done = memory.viewport.focus(node_id, limit=limit, workspace=workspace_id)
     found = done.around
     node = found.starts[0]
-    names = names_of(memory, ids_on(found.nodes, found.starts, 0))
+    names = Names(*found.known)
     page = page_of(found.nodes, found.relations, found.starts, found.total, 0, names)
     warnings = [*found.warnings, *names.warnings(found.starts), *done.notes]
     lines = [f"{done.action.value}: {node_line(node, names, cut=0)}", f"id {node.id}"]

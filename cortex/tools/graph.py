@@ -32,10 +32,10 @@ from cortex.tools.registry import Answer, tool
 from cortex.tools.render import (
     STRUCTURED,
     TEXT,
+    Names,
     fitting,
     further_data,
     joined,
-    names_of,
     node_json,
     node_line,
     relation_json,
@@ -110,17 +110,19 @@ def graph_get_node(
     memory: Memory,
     node_id: NodeRefs,
     depth: Annotated[int, Field(ge=0, le=10, description="hops around it")] = 2,
-    limit: Limit = 50,
+    limit: Limit = 20,
     cursor: Cursor | None = None,
     workspace_id: Workspace | None = None,
 ) -> Answer:
     """A node whole, with the nodes and relations around it, nearest first, and warnings when
     it is stale, superseded, archived, or its file changed."""
-    from cortex.tools.paging import ids_on, page_of, read_offset
+    from cortex.tools.paging import page_of, read_offset
 
     offset = read_offset(cursor)
-    found = memory.reading.get(node_id, depth=depth, limit=offset + limit, workspace=workspace_id)
-    names = names_of(memory, ids_on(found.nodes, found.starts, offset))
+    found = memory.reading.get(
+        node_id, depth=depth, limit=limit, offset=offset, workspace=workspace_id
+    )
+    names = Names(*found.known)
     starts = [whole_json(node, names) for node in found.starts]
     for shown in starts[1:]:
         shown["text"] = shown["text"][:1000]
@@ -227,7 +229,7 @@ def graph_traverse(
 ) -> Answer:
     """Nodes reached from one over relations of some types, by depth; `types` filters what is
     returned, not what is walked through."""
-    from cortex.tools.paging import ids_on, page_of, read_offset
+    from cortex.tools.paging import page_of, read_offset
 
     offset = read_offset(cursor)
     found = memory.reading.traverse(
@@ -236,11 +238,12 @@ def graph_traverse(
         depth=depth,
         direction=direction,
         types=types,
-        limit=offset + limit,
+        limit=limit,
+        offset=offset,
         derived=derived,
         workspace=workspace_id,
     )
-    names = names_of(memory, ids_on(found.nodes, (found.start,), offset))
+    names = Names(*found.known)
     page = page_of(found.nodes, found.relations, (found.start,), found.total, offset, names)
     lines = [f"from {node_line(found.start, names)}", *page.lines]
     structured = {
@@ -266,7 +269,7 @@ def graph_walk(
     """Follow how one thing led to the next (leads_to, triggers, resolves, derives_from,
     supports, answers, sequel_to, supersedes), the strongest relation at each step."""
     found = memory.reading.walk(start_id, steps=steps, direction=direction, workspace=workspace_id)
-    names = names_of(memory, [node.id for _, node in found.path])
+    names = Names(*found.known)
     lines = []
     path: list[dict[str, Any]] = []
     for relation, node in found.path:

@@ -237,12 +237,13 @@ def find_related(
     workspace_id: Workspace | None = None,
 ) -> Answer:
     """What is joined to a memory over relations of any type, either way."""
-    from cortex.tools.paging import ids_on, page_of
+    from cortex.services.reading import shown_ids
+    from cortex.tools.paging import page_of
 
     found = memory.hybrid.relating.related(
         node_id, depth=depth, limit=limit, derived=include_derived, workspace=workspace_id
     )
-    names = names_of(memory, ids_on(found.nodes, (found.start,), 0))
+    names = names_of(memory, shown_ids((found.start,), [node for node, _ in found.nodes]))
     page = page_of(found.nodes, found.relations, (found.start,), found.total, 0, names, _relation)
     notes = []
     if found.neighbours:

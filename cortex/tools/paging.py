@@ -7,29 +7,30 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from cortex.domain.errors import InvalidError
-from cortex.domain.values import Node, NodeId, Relation
+from cortex.domain.values import Node, Relation
+from cortex.tools.registry import Written
 from cortex.tools.render import (
     STRUCTURED,
     TEXT,
     Names,
+    characters,
     fitting,
     node_json,
     node_line,
     relation_json,
     relation_line,
-    size,
+    written,
 )
 
 _LINES: Final = TEXT - 400  # beside them stand the start node and the footer
-_MOST: Final = 120  # a node takes 200 characters of JSON, or 24 of a line, at least
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """Nodes with their depths, and the relations between what is shown, as JSON and as lines."""
 
-    nodes: list[dict[str, Any]]
-    relations: list[dict[str, Any]]
+    nodes: Written
+    relations: Written
     lines: list[str]
     truncated: bool
     next_cursor: str | None
@@ -37,10 +38,11 @@ class Page:
 
 
 class _Told(NamedTuple):
-    """A relation in both forms, and the room that each takes with what parts it from the next."""
+    """A node or relation in both forms; its JSON written, and how many characters that is."""
 
     json: dict[str, Any]
     line: str
+    written: bytes
     size: int
 
 
@@ -55,11 +57,6 @@ def read_offset(cursor: str | None) -> int:
             "Leave it out to begin again",
         )
     return int(cursor)
-
-
-def ids_on(pairs: Sequence[tuple[Node, int]], starts: Sequence[Node], offset: int) -> list[NodeId]:
-    """The ids that a page can show: no more nodes fit it than these."""
-    return [*(node.id for node in starts), *(node.id for node, _ in pairs[offset:][:_MOST])]
 
 
 def page_of(
@@ -86,8 +83,7 @@ def page_of(
 
     def told(at: int) -> list[_Told]:
         return [
-            _Told(shown := shape(relation), relation_line(relation, names), size(shown))
-            for relation in due.get(at, [])
+            _told(shape(relation), relation_line(relation, names)) for relation in due.get(at, ())
         ]
 
     first = told(-1) if offset == 0 else []
@@ -95,21 +91,21 @@ def page_of(
     cut = len(shown) < len(first)
     room = STRUCTURED - sum(each.size + 1 for each in shown)
     space = _LINES - sum(len(each.line) + 1 for each in shown)
-    nodes: list[dict[str, Any]] = []
-    lines: list[str] = []
+    nodes: list[_Told] = []
     for at, (node, depth) in enumerate(pairs[offset:], offset):
-        item = {**node_json(node, names=names), "depth": depth}
+        item = node_json(node, names=names)
+        item["depth"] = depth
         line = f"depth {depth}: {node_line(node, names, title=item['title'])}"
-        own, taken = told(at), size(item)
+        mine, own = _told(item, line), told(at)
         if not nodes:
-            fit = fitting(own, room - taken, _size)
+            fit = fitting(own, room - mine.size, _size)
             cut, own = cut or len(fit) < len(own), fit
-        room -= taken + 1 + sum(each.size + 1 for each in own)
-        space -= len(line) + 1 + sum(len(each.line) + 1 for each in own)
+        for each in (mine, *own):
+            room -= each.size + 1
+            space -= len(each.line) + 1
         if nodes and (room < 0 or space < 0):
             break
-        nodes.append(item)
-        lines.append(line)
+        nodes.append(mine)
         shown += own
     reached = offset + len(nodes)
     more = reached < total
@@ -117,13 +113,23 @@ def page_of(
     if more:
         footer += f"; next: cursor={reached}" if nodes else "; raise limit"
     return Page(
-        nodes,
-        [each.json for each in shown],
-        lines + [each.line for each in shown],
+        _listed(nodes),
+        _listed(shown),
+        [each.line for each in (*nodes, *shown)],
         more or cut,
         str(reached) if more and nodes else None,
         footer,
     )
+
+
+def _told(item: dict[str, Any], line: str) -> _Told:
+    text = written(item)
+    return _Told(item, line, text, characters(text))
+
+
+def _listed(told: Sequence[_Told]) -> Written:
+    text = b"[%b]" % b",".join([each.written for each in told])
+    return Written([each.json for each in told], text)
 
 
 def _size(each: _Told) -> int:

@@ -19,6 +19,17 @@ P = ParamSpec("P")
 ALL: Final = "all"
 
 
+class Written(list[dict[str, Any]]):
+    """JSON objects, and the JSON text of the whole list, which was made to measure it.
+
+    Not to be changed any more: the text is what is sent.
+    """
+
+    def __init__(self, items: Sequence[dict[str, Any]], written: bytes) -> None:
+        super().__init__(items)
+        self.written = written
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a tool says: `text` for the model, `structured` for a program; each is complete."""
