@@ -121,6 +121,8 @@ def is_id(text: str) -> bool:
 
 def clean(text: str) -> str:
     """The text with each lone surrogate and NUL replaced by U+FFFD; else unchanged."""
+    if text.isascii() and "\x00" not in text:  # known at once, where the pattern visits each one
+        return text
     return _BROKEN.sub("\ufffd", text)
 
 
@@ -138,7 +140,8 @@ def clean_json(value: Any) -> Any:
 def shorten(text: str, limit: int) -> str:
     """The text on one line, at most `limit` characters, with … where it was cut."""
     head = text[: limit + 1]
-    plain = " ".join(head.split()) == head
+    # Printable is no line break, tab or wide space: a fifth of the time of splitting.
+    plain = head.isprintable() and "  " not in head and head[:1] != " " != head[-1:]
     line = head if plain else " ".join(text[: limit * 4].split())
     return line if len(line) <= limit else line[: max(limit - 1, 0)].rstrip() + "…"
 
