@@ -76,7 +76,9 @@ _FIRST_OUT: Final = """
 SELECT wanted.value, r.rowkey, r.id, r.workspace_id, r.from_id, r.to_id, r.type, r.weight, r.data,
        r.created_at, r.updated_at
   FROM json_each(:ids) AS wanted CROSS JOIN relations AS r ON r.rowkey IN (
-       SELECT rowkey FROM relations WHERE from_id = wanted.value
+       SELECT rowkey FROM relations
+        WHERE from_id = wanted.value
+          AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
         ORDER BY created_at, id LIMIT :limit)
  ORDER BY wanted.key, r.created_at, r.id
 """
@@ -215,14 +217,27 @@ class Relations:
             found.setdefault(node, {}).setdefault(other, bool(sequel))
         return {node: others for node, others in found.items() if len(others) <= most}
 
+    def first_outgoing(
+        self, ids: Sequence[NodeId], limit: int, types: Sequence[RelationType] = ()
+    ) -> dict[NodeId, list[Relation]]:
+        """Of each node its first `limit` outgoing relations of these types, all when none is
+        given, by creation, then id; a node without any is left out."""
+        kinds = json.dumps(list(types)) if types else None
+        bound = {"ids": json.dumps(list(ids)), "limit": limit, "types": kinds}
+        return self._by_node(_FIRST_OUT, bound)
+
     def first_of(self, ids: Sequence[NodeId], limit: int) -> dict[NodeId, list[Relation]]:
-        """Of each node its first `limit` outgoing relations, then as many incoming ones, each by
-        creation, then id; a node without any is left out."""
+        """Of each node its first `limit` outgoing relations, then as many incoming ones."""
+        found = self.first_outgoing(ids, limit)
         bound = {"ids": json.dumps(list(ids)), "limit": limit}
+        for node, relations in self._by_node(_FIRST_IN, bound).items():
+            found.setdefault(node, []).extend(relations)
+        return found
+
+    def _by_node(self, statement: str, bound: dict[str, Any]) -> dict[NodeId, list[Relation]]:
         found: dict[NodeId, list[Relation]] = {}
-        for statement in (_FIRST_OUT, _FIRST_IN):
-            for node, *row in self._connection.execute(statement, bound):
-                found.setdefault(node, []).append(relation_of(row))
+        for node, *row in self._connection.execute(statement, bound):
+            found.setdefault(node, []).append(relation_of(row))
         return found
 
     def degree(self, node: NodeId) -> int:

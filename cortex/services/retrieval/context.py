@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from cortex.domain.taxonomy import FILE_RELATIONS, NodeType, RelationType, Status
-from cortex.domain.values import Node, Relation
+from cortex.domain.values import Node, NodeId
 from cortex.services.files import Freshness, freshness
 from cortex.services.reach import Reach
 from cortex.store.database import Snapshot
@@ -68,68 +68,109 @@ class Context:
     files: tuple[Place, ...] = ()
 
 
-def context_of(snapshot: Snapshot, node: Node) -> Context:
-    """One node's context, each part bounded; stale nodes are left out. Its files come later:
-    the disk is asked once for all hits, after the transaction."""
-    relations = [
-        relation
-        for relation in (
-            *snapshot.relations.outgoing(node.id, limit=_SCANNED),
-            *snapshot.relations.incoming(node.id, limit=_SCANNED),
+def contexts_of(snapshot: Snapshot, nodes: Sequence[Node]) -> tuple[Context, ...]:
+    """Each node's context, each part bounded; stale nodes are left out. Their files come later:
+    the disk is asked once for all hits, after the transaction.
+
+    A query for each kind of thing and one for each task, however many nodes there are.
+    """
+    first = snapshot.relations.first_of([node.id for node in nodes], _SCANNED)
+    near = {
+        node.id: list(
+            dict.fromkeys(
+                relation.to_id if relation.from_id == node.id else relation.from_id
+                for relation in first.get(node.id, ())
+                if not relation.derived and relation.type not in _HIDDEN
+            )
         )
-        if not relation.derived
+        for node in nodes
+    }
+    others = _by_id(snapshot, (each for ids in near.values() for each in ids))
+    above = _ancestors(snapshot, nodes)
+    siblings: dict[NodeId, list[Node]] = {}
+    contexts: list[Context] = []
+    for node in nodes:
+        beside = [others[each] for each in near[node.id]]
+        parents = list(_parents(node, above))
+        if parents and parents[0].type in (NodeType.TASK, NodeType.SUBTASK):
+            # What was learnt in the same task stands beside it too.
+            task = parents[0].id
+            if task not in siblings:
+                siblings[task] = snapshot.nodes.children_page(task, _SCANNED)
+            known = {other.id for other in beside} | {node.id}
+            beside += [sibling for sibling in siblings[task] if sibling.id not in known]
+        current = [other for other in beside if other.status is not Status.STALE]
+        contexts.append(
+            Context(
+                tuple(parents),
+                tuple(other for other in current if other.type in _FACTS)[:_BESIDE],
+                tuple(other for other in current if other.type is NodeType.DECISION)[:_BESIDE],
+            )
+        )
+    return tuple(contexts)
+
+
+def _by_id(snapshot: Snapshot, ids: Iterable[NodeId]) -> dict[NodeId, Node]:
+    return {node.id: node for node in snapshot.nodes.by_ids(list(dict.fromkeys(ids)))}
+
+
+def _ancestors(snapshot: Snapshot, nodes: Sequence[Node]) -> dict[NodeId, Node]:
+    """All that `_parents` will ask for, read level by level."""
+    found: dict[NodeId, Node] = {}
+    level = nodes
+    for _ in range(_PARENTS):
+        missing = {node.parent_id for node in level if node.parent_id} - found.keys()
+        if not missing:
+            break
+        level = list(_by_id(snapshot, sorted(missing)).values())
+        found.update({node.id: node for node in level})
+    return found
+
+
+def _parents(node: Node, above: Mapping[NodeId, Node]) -> Iterator[Node]:
+    """Ancestors by contains, nearest first, without the session root."""
+    for _ in range(_PARENTS):
+        parent = above.get(node.parent_id) if node.parent_id else None
+        if parent is None or parent.type is NodeType.SESSION:
+            return
+        yield parent
+        node = parent
+
+
+def spots_of(snapshot: Snapshot, nodes: Sequence[Node]) -> list[list[Spot]]:
+    """Where to read next: the files of each of these nodes, each spot once; two queries."""
+    outgoing = snapshot.relations.first_outgoing(
+        [node.id for node in nodes if node.type is not NodeType.FILEREF], _SCANNED, FILE_RELATIONS
+    )
+    files = _by_id(snapshot, (r.to_id for relations in outgoing.values() for r in relations))
+    return [
+        _distinct(
+            [Spot(node, node, None, None)]
+            if node.type is NodeType.FILEREF
+            else [_spot(node, files[r.to_id], r.data) for r in outgoing.get(node.id, ())]
+        )
+        for node in nodes
     ]
-    near = [
-        relation.to_id if relation.from_id == node.id else relation.from_id
-        for relation in relations
-        if relation.type not in _HIDDEN
-    ]
-    beside = snapshot.nodes.by_ids(list(dict.fromkeys(near)))
-    parents = _parents(snapshot, node)
-    if parents and parents[0].type in (NodeType.TASK, NodeType.SUBTASK):
-        # What was learnt in the same task stands beside it too.
-        known = {other.id for other in beside} | {node.id}
-        siblings = snapshot.nodes.children_page(parents[0].id, _SCANNED)
-        beside += [sibling for sibling in siblings if sibling.id not in known]
-    current = [other for other in beside if other.status is not Status.STALE]
-    return Context(
-        tuple(parents),
-        tuple(other for other in current if other.type in _FACTS)[:_BESIDE],
-        tuple(other for other in current if other.type is NodeType.DECISION)[:_BESIDE],
+
+
+def together(spots: Iterable[Sequence[Spot]]) -> list[Spot]:
+    """The spots of all nodes, in their order, each once and at most 20."""
+    return _distinct(each for few in spots for each in few)[:_PLACES]
+
+
+def _spot(node: Node, file: Node, data: Mapping[str, Any]) -> Spot:
+    line, end = data.get("line"), data.get("end_line")
+    return Spot(
+        file, node, line if isinstance(line, int) else None, end if isinstance(end, int) else None
     )
 
 
-def _parents(snapshot: Snapshot, node: Node) -> list[Node]:
-    """Ancestors by contains, nearest first, without the session root."""
-    parents: list[Node] = []
-    above = node.parent_id
-    while above is not None and len(parents) < _PARENTS:
-        parent = snapshot.nodes.find(above)
-        if parent is None or parent.type is NodeType.SESSION:
-            break
-        parents.append(parent)
-        above = parent.parent_id
-    return parents
-
-
-def spots_of(snapshot: Snapshot, nodes: Sequence[Node], limit: int = _PLACES) -> list[Spot]:
-    """Where to read next: the files of these nodes, in their order, each spot once."""
-    spots: dict[tuple[str, str, int | None], Spot] = {}
-    for node in nodes:
-        for file, relation in _files_of(snapshot, node):
-            data = relation.data if relation else {}
-            line, end = data.get("line"), data.get("end_line")
-            spot = Spot(
-                file,
-                node,
-                line if isinstance(line, int) else None,
-                end if isinstance(end, int) else None,
-            )
-            path = str(file.data.get("path") or "")
-            spots.setdefault((node.workspace_id, path, spot.line), spot)
-        if len(spots) >= limit:
-            break
-    return list(spots.values())[:limit]
+def _distinct(spots: Iterable[Spot]) -> list[Spot]:
+    found: dict[tuple[str, str, int | None], Spot] = {}
+    for spot in spots:
+        path = str(spot.file.data.get("path") or "")
+        found.setdefault((spot.node.workspace_id, path, spot.line), spot)
+    return list(found.values())
 
 
 def placed(lists: Iterable[Iterable[Spot]], reach: Reach) -> list[tuple[Place, ...]]:
@@ -142,13 +183,5 @@ def placed(lists: Iterable[Iterable[Spot]], reach: Reach) -> list[tuple[Place, .
 
 def places_of(snapshot: Snapshot, nodes: Sequence[Node], reach: Reach) -> tuple[Place, ...]:
     """Both in one, for a single node that a person looks at."""
-    [places] = placed([spots_of(snapshot, nodes)], reach)
+    [places] = placed([together(spots_of(snapshot, nodes))], reach)
     return places
-
-
-def _files_of(snapshot: Snapshot, node: Node) -> list[tuple[Node, Relation | None]]:
-    if node.type is NodeType.FILEREF:
-        return [(node, None)]
-    relations = snapshot.relations.outgoing(node.id, FILE_RELATIONS, _SCANNED)
-    files = {file.id: file for file in snapshot.nodes.by_ids([r.to_id for r in relations])}
-    return [(files[relation.to_id], relation) for relation in relations]

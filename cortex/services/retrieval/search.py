@@ -22,7 +22,15 @@ from cortex.services.meaning.semantic import Semantic
 from cortex.services.reach import reach_of
 from cortex.services.retrieval.answering import Gathered, answered, bounded, fused
 from cortex.services.retrieval.asked_time import window_of
-from cortex.services.retrieval.context import FILES, Context, Spot, context_of, placed, spots_of
+from cortex.services.retrieval.context import (
+    FILES,
+    Context,
+    Spot,
+    contexts_of,
+    placed,
+    spots_of,
+    together,
+)
 from cortex.services.retrieval.found import EVERYTHING, Found, Hit, Where, Window, Withheld
 from cortex.services.retrieval.perspectives import (
     FILE,
@@ -225,9 +233,10 @@ class Search:
             contexts: tuple[Context, ...] = ()
             spots: list[list[Spot]] = []
             if full:
-                contexts = tuple(context_of(snapshot, hit.node) for hit in chosen)
-                spots = [spots_of(snapshot, [hit.node], FILES) for hit in chosen]
-                spots.append(spots_of(snapshot, [hit.node for hit in chosen]))
+                shown = [hit.node for hit in chosen]
+                contexts = contexts_of(snapshot, shown)
+                each = spots_of(snapshot, shown)
+                spots = [*(few[:FILES] for few in each), together(each)]
             empty = not (chosen or found.out) and not snapshot.outbox.any_ready(scope)
             generation = snapshot.generation().seq
             reach = reach_of(snapshot, self._engine.settings)
@@ -239,7 +248,7 @@ class Search:
             found.pending,
             bounded(made.withheld),
             generation,
-            tuple(replace(each, files=near) for each, near in zip(contexts, beside, strict=True)),
+            tuple(replace(one, files=near) for one, near in zip(contexts, beside, strict=True)),
             files,
             empty,
             tuple(found.notes),
