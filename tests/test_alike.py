@@ -12,8 +12,8 @@ from bench.sentences import sentence
 from cortex.domain.taxonomy import NodeType
 from cortex.domain.values import NodeId, WorkspaceId, new_id
 from cortex.memory import Memory
-from cortex.services.adding import find_similar
 from cortex.services.fields import Fields
+from cortex.services.similar import find_similar
 
 W = WorkspaceId("w")
 LONG = (

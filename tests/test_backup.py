@@ -341,7 +341,7 @@ def test_a_full_disk_ends_a_restore_and_leaves_the_memory(
     assert "UnavailableError" in done.stderr
     assert contents_of(settings.database) == small
     assert {path.name for path in home.iterdir()} <= {
-        "cortex.db", "cortex.db-wal", "cortex.db-shm"
+        "cortex.db", "cortex.db-wal", "cortex.db-shm", "cortex.db.derived"
     }  # fmt: skip
 
 

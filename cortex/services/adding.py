@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
-
-from rapidfuzz import fuzz
+from typing import Any
 
 from cortex.domain.errors import InvalidError
 from cortex.domain.instants import Instant, later
@@ -18,7 +15,7 @@ from cortex.domain.taxonomy import (
     off_taxonomy,
     parse_kind,
 )
-from cortex.domain.values import Node, NodeId, WorkspaceId, new_id, shorten
+from cortex.domain.values import Node, NodeId, WorkspaceId, new_id
 from cortex.services.engine import Engine
 from cortex.services.fields import Fields, merged, require_content
 from cortex.services.files import ensure_fileref, parse_place, with_facts
@@ -27,10 +24,8 @@ from cortex.services.reach import project_of
 from cortex.services.repeating import once
 from cortex.services.resolving import resolve_node
 from cortex.services.screening import screened
-from cortex.store.database import Snapshot, Transaction
-
-_ALIKE: Final = 85.0
-_COMPARED: Final = 2000
+from cortex.services.similar import settle, sight
+from cortex.store.database import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +90,17 @@ class Adding:
             "relations": list(relations),
             "files": list(files),
         }
-        with self._engine.write() as transaction:
-            return once(
-                transaction,
-                place,
-                key,
-                request,
-                Added,
-                lambda: self._add(
-                    transaction, place, node_type, data, parent, relations, files, flagged
-                ),
-            )
+        with self._engine.sighting, self._engine.database.read() as snapshot:
+            sighted = sight(snapshot, place, data)
+        with self._engine.write(short=True) as transaction:
+
+            def do() -> Added:
+                similar = settle(transaction, place, data, sighted)
+                return self._add(
+                    transaction, place, node_type, data, parent, relations, files, flagged, similar
+                )
+
+            return once(transaction, place, key, request, Added, do)
 
     def _add(
         self,
@@ -117,10 +112,10 @@ class Adding:
         relations: Sequence[str],
         files: Sequence[str],
         flagged: Sequence[str],
+        similar: list[dict[str, Any]],
     ) -> Added:
         root, _ = ensure_root(transaction, place)
         above = resolve_node(transaction, parent, place, strict=True) if parent else root
-        similar = find_similar(transaction, place, data)
         project = project_of(self._engine.settings)
         if kind is NodeType.FILEREF:
             data = with_facts(data, project)
@@ -225,32 +220,3 @@ def _draft(item: str | Mapping[str, Any], position: int) -> dict[str, Any]:
     data = merged({}, fields.changes())
     require_content(data, f"subtask {position}")
     return data
-
-
-def find_similar(
-    snapshot: Snapshot, workspace: WorkspaceId, data: Mapping[str, Any], limit: int = 3
-) -> list[dict[str, Any]]:
-    """Active nodes whose text is nearly the same (85 % or more by edit distance).
-
-    Looks among those that share the text's rarest words, as a near duplicate does.
-    """
-    text = _said(data)
-    hits = snapshot.keywords.alike(text[:_COMPARED], workspace, 8)
-    found = []
-    for node in snapshot.nodes.by_keys([hit.key for hit in hits]):
-        likeness = fuzz.ratio(text[:_COMPARED], _said(node.data)[:_COMPARED])
-        if likeness >= _ALIKE:
-            found.append(
-                {
-                    "id": node.id,
-                    "type": node.type.value,
-                    "title": shorten(node.title, 80),
-                    "likeness": round(likeness / 100, 2),
-                }
-            )
-    return sorted(found, key=lambda item: (-float(item["likeness"]), item["id"]))[:limit]
-
-
-def _said(data: Mapping[str, Any]) -> str:
-    text = data.get("text") or data.get("title") or data.get("path") or ""
-    return text if isinstance(text, str) else json.dumps(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -26,6 +27,8 @@ class Engine:
         self.graphs = graphs
         self.drift = Drift(database, settings)
         self._actor = actor
+        self.sighting = threading.Lock()
+        """Near duplicates are looked for by one thread at a time: several wait for the GIL."""
         self.after_write: Callable[[], None] = lambda: None
 
     @property
@@ -48,9 +51,12 @@ class Engine:
         return self.settings.workspace if self.settings.search_scope == "workspace" else None
 
     @contextmanager
-    def write(self, *, wait: float = WRITE_WAIT) -> Iterator[Transaction]:
-        """One write transaction of this actor; followers are told once it is durable."""
-        with self.database.write(self.actor, wait=wait) as transaction:
+    def write(self, *, wait: float = WRITE_WAIT, short: bool = False) -> Iterator[Transaction]:
+        """One write transaction of this actor; followers are told once it is durable.
+
+        `short` as Database.write says.
+        """
+        with self.database.write(self.actor, wait=wait, short=short) as transaction:
             yield transaction
         self.after_write()
 

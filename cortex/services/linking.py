@@ -73,7 +73,7 @@ class Linking:
         place = self._engine.workspace(workspace)
         flagged = screened(self._engine.settings, {"data": dict(data or {})})
         request = {"from": from_id, "to": to_id, "type": kind, "weight": weight, "data": data}
-        with self._engine.write() as transaction:
+        with self._engine.write(short=True) as transaction:
 
             def do() -> Linked:
                 source = resolve_node(transaction, from_id, place, strict=workspace is not None)

@@ -130,7 +130,7 @@ class Mutation:
             "cascade": cascade,
             "dry_run": dry_run,
         }
-        with self._engine.write() as transaction:
+        with self._engine.write(short=not cascade) as transaction:
 
             def do() -> Updated:
                 node = resolve_node(transaction, reference, place, strict=workspace is not None)

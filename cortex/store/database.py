@@ -3,12 +3,11 @@
 A write is one IMMEDIATE transaction, opened once, by a service: it takes the lock before it
 reads, since an upgrade from a read would fail at once, whatever the timeout. Reads run on
 connections of their own and, in WAL mode, wait for nobody (invariant 7). Errors of SQLite
-are translated here and nowhere else.
+are translated by `refusals.py` and nowhere else.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import sqlite3
@@ -20,101 +19,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from cortex.domain.errors import BusyError, ConflictError, CortexError, UnavailableError
-from cortex.domain.instants import Clock, Instant, now
-from cortex.domain.values import Generation, new_id
-from cortex.store.activity import Activity
-from cortex.store.archiving import Archiving
-from cortex.store.changes import Changes
-from cortex.store.compacting import LogFolding
-from cortex.store.derive import derive
-from cortex.store.dreams import Dreams
-from cortex.store.embeddings import Embeddings, Outbox
-from cortex.store.exports import ExportRows
-from cortex.store.filerefs import Filerefs
+from cortex.domain.errors import UnavailableError
+from cortex.domain.instants import Clock, now
+from cortex.domain.values import new_id
 from cortex.store.filesystems import MOUNTS, refuse_network
-from cortex.store.graph_rows import GraphRows
-from cortex.store.health import HealthChecks
-from cortex.store.idempotency import Idempotency
-from cortex.store.idleness import Idleness
-from cortex.store.integrity import Integrity
-from cortex.store.integrity_derived import DerivedAudit
-from cortex.store.integrity_log import LogAudit
-from cortex.store.keywords import TERMS_TABLE, Keywords
-from cortex.store.mending import Mending
+from cortex.store.keywords import TERMS_TABLE
 from cortex.store.meta import EPOCH, LOG_FLOOR, Meta
-from cortex.store.navigation import Navigation
-from cortex.store.neighbours import Neighbours
-from cortex.store.nodes import Nodes
-from cortex.store.past import PastRows
-from cortex.store.places import Places
 from cortex.store.presence import Presence
-from cortex.store.relations import Relations
+from cortex.store.refusals import translate, translated
 from cortex.store.schema import APPLICATION_ID, MIGRATIONS
-from cortex.store.timeline import Timeline
-from cortex.store.titles import Titles
-from cortex.store.undo import UndoLog
+from cortex.store.transaction import Snapshot, Transaction
 from cortex.store.upgrade import is_original, upgrade_original
-from cortex.store.vectored import Vectored
-from cortex.store.waves import Waves
+from cortex.store.writing import Writing
 
-_BEGIN_WRITER: Final = "UPDATE writer SET at = :at, actor = :actor, tx = :tx WHERE one = 1"
-_END_WRITER: Final = "UPDATE writer SET at = NULL, actor = NULL, tx = NULL WHERE one = 1"
 _TABLE_NAMES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+
+__all__ = ["WRITE_WAIT", "Database", "Snapshot", "Transaction", "translate"]
 
 ORIGINAL: Final = -1
 WRITE_WAIT: Final = 10.0
 _READERS: Final = 16
-
-
-class Snapshot:
-    """A read transaction: every table as it stood at one moment."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.nodes = Nodes(connection)
-        self.relations = Relations(connection)
-        self.filerefs = Filerefs(connection)
-        self.navigation = Navigation(connection)
-        self.changes = Changes(connection)
-        self.embeddings = Embeddings(connection)
-        self.vectored = Vectored(connection)
-        self.outbox = Outbox(connection)
-        self.keywords = Keywords(connection)
-        self.meta = Meta(connection)
-        self.archiving = Archiving(connection)
-        self.activity = Activity(connection)
-        self.idleness = Idleness(connection)
-        self.timeline = Timeline(connection)
-        self.titles = Titles(connection)
-        self.places = Places(connection)
-        self.past = PastRows(connection)
-        self.folding = LogFolding(connection)
-        self.health = HealthChecks(connection)
-        self.exports = ExportRows(connection)
-        self.waves = Waves(connection)
-        self.integrity = Integrity(connection)
-        self.log_audit = LogAudit(connection)
-        self.derived_audit = DerivedAudit(connection)
-        self.neighbours = Neighbours(connection)
-        self.dreams = Dreams(connection)
-        self.graph_rows = GraphRows(connection)
-
-    def generation(self) -> Generation:
-        """What this transaction sees."""
-        return self.changes.generation()
-
-
-class Transaction(Snapshot):
-    """A write transaction; `at` is its one instant, `tx` its number in the log."""
-
-    def __init__(self, connection: sqlite3.Connection, at: Instant, tx: int, actor: str) -> None:
-        super().__init__(connection)
-        self.idempotency = Idempotency(connection)
-        self.undo_log = UndoLog(connection)
-        self.mending = Mending(connection, at, tx, actor)
-        self.at = at
-        self.tx = tx
-        self.actor = actor
 
 
 class Database:
@@ -142,7 +66,7 @@ class Database:
         self._closed = False
         self.upgraded: Mapping[str, Any] | None = None
         """What was done to a file of the original schema, where this opening upgraded one."""
-        with _translated(path):
+        with translated(path):
             refuse_network(path, mounts)
             if read_only and not path.exists():
                 raise UnavailableError(
@@ -159,6 +83,7 @@ class Database:
             except BaseException:
                 self._writer.close()
                 raise
+            self._writing = Writing(path, self._writer, self._presence, clock)
 
     def _connect(self, *, query_only: bool) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -219,7 +144,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
         """A read transaction; it sees one moment and waits for no writer."""
-        with _translated(self.path):
+        with translated(self.path):
             connection = self._reader()
             try:
                 connection.execute("BEGIN")
@@ -254,53 +179,25 @@ class Database:
             connection.close()
 
     @contextmanager
-    def write(self, actor: str, *, wait: float = WRITE_WAIT) -> Iterator[Transaction]:
+    def write(
+        self, actor: str, *, wait: float = WRITE_WAIT, short: bool = False
+    ) -> Iterator[Transaction]:
         """A write transaction: committed whole when the block ends, else undone whole.
+
+        With `short` other short ones of this process may share its commit (`writing.py`). Such
+        a block takes some milliseconds at most, waits for no lock of another writer, and
+        brings no cache up to what it reads, since others' rows in it may yet be undone.
 
         Raises BusyError when the lock is not had within `wait` seconds.
         """
         if self._read_only:
             raise UnavailableError("the memory is open for reading only", "", "Open it to write")
-        deadline = time.monotonic() + wait
-        if not self._lock.acquire(timeout=wait):
-            raise _busy()
-        try:
-            with _translated(self.path):
-                writer = self._writer
-                left = max(deadline - time.monotonic(), 0.0)
-                writer.execute(f"PRAGMA busy_timeout = {int(left * 1000):d}")
-                writer.execute("BEGIN IMMEDIATE")
-                try:
-                    self._presence.check_writable()
-                    transaction = self._begin(actor)
-                    yield transaction
-                    derive(
-                        transaction.meta,
-                        transaction.changes,
-                        transaction.nodes,
-                        transaction.keywords,
-                        transaction.embeddings,
-                        transaction.outbox,
-                    )
-                    writer.execute(_END_WRITER)
-                    writer.execute("COMMIT")
-                except BaseException:
-                    if writer.in_transaction:  # a full disk has rolled back by itself
-                        writer.execute("ROLLBACK")
-                    raise
-                self._presence.check_writable()  # invariant 4: durable in the file, not in limbo
-        finally:
-            self._lock.release()
+        with self._writing.write(actor, wait, short=short) as transaction:
+            yield transaction
 
-    def _begin(self, actor: str) -> Transaction:
-        last = Changes(self._writer).last()
-        at = self.clock()
-        seq = 0
-        if last is not None:
-            seq, newest = last
-            at = max(at, newest)  # invariant 5: the log's time never decreases
-        self._writer.execute(_BEGIN_WRITER, {"at": at, "actor": actor, "tx": seq + 1})
-        return Transaction(self._writer, at, seq + 1, actor)
+    def idle_seconds(self) -> float:
+        """How long this process has written nothing; 0 while it does or waits to."""
+        return self._writing.idle_seconds()
 
     def close(self) -> None:
         """Close every connection; a running read ends first on its own connection."""
@@ -310,13 +207,7 @@ class Database:
             self._closed = True
             while not self._idle.empty():
                 self._idle.get_nowait().close()
-            self._writer.close()
-
-
-def _busy() -> BusyError:
-    return BusyError(
-        "another writer holds the memory", "", "Call again in a moment; nothing was changed"
-    )
+        self._writing.close()
 
 
 def _identify(connection: sqlite3.Connection, path: Path) -> int:
@@ -382,54 +273,3 @@ def _prepare(path: Path) -> None:
     except FileExistsError:
         return  # closing a descriptor of a live file would drop this process's locks on it
     os.close(descriptor)
-
-
-_RESTORE: Final = "Restore a backup; the file was not changed"
-_REASONS: Final[tuple[tuple[str, str, str], ...]] = (
-    ("not a database", "is not a SQLite database", "Move it away, or restore a backup"),
-    ("malformed", "is damaged", _RESTORE),
-    ("vtable constructor", "is damaged", _RESTORE),
-    ("encrypted", "is not a SQLite database", "Move it away, or restore a backup"),
-    ("full", "could not grow: the disk is full", "Free some space, then call again"),
-    ("readonly", "cannot be written", "Check the folder's permissions"),
-    ("unable to open", "cannot be opened", "Check that the folder exists and can be written"),
-    ("disk i/o", "could not be read or written", "Check the disk and its free space"),
-)
-
-
-def translate(error: sqlite3.Error, path: Path) -> CortexError:
-    """The error of this tree that says what the caller can do about SQLite's."""
-    text = str(error).lower()
-    if "locked" in text or "busy" in text:
-        return _busy()
-    if isinstance(error, sqlite3.IntegrityError):
-        return ConflictError(
-            f"the store refused the change ({error})", "", "Read the present state, then try again"
-        )
-    for sign, wrong, then in _REASONS:
-        if sign in text:
-            return UnavailableError(f"{path} {wrong}", "", f"{then} ({error})")
-    return UnavailableError(
-        f"{path} gave an error ({error})", "", "Run cortex status to look at it"
-    )
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        # All that is stored was written as UTF-8 and JSON; SQLite names its own broken schema so.
-        raise UnavailableError(f"{path} is damaged ({error})", "", _RESTORE) from error
-    except PermissionError as error:
-        raise UnavailableError(
-            f"{path} cannot be opened ({error.strerror})", "", "Check the folder's permissions"
-        ) from error
-    except OSError as error:
-        raise UnavailableError(
-            f"{path} cannot be opened ({error.strerror or error})",
-            "",
-            "Check the disk and the path",
-        ) from error

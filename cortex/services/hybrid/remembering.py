@@ -16,13 +16,14 @@ from cortex.domain.errors import InvalidError
 from cortex.domain.taxonomy import NodeType
 from cortex.domain.values import Node, WorkspaceId
 from cortex.domain.waves import Wave, amplitude_of
-from cortex.services.adding import find_similar, insert_child
+from cortex.services.adding import insert_child
 from cortex.services.engine import Engine
 from cortex.services.fields import Fields, merged, require_content
 from cortex.services.hybrid.sessions import Sessions
 from cortex.services.linking import ensure_root
 from cortex.services.repeating import once
 from cortex.services.screening import screened
+from cortex.services.similar import settle, sight
 from cortex.services.waves import edit
 from cortex.store.database import Transaction
 from cortex.store.neighbours import STORE_MEMORY, STORED_BY
@@ -79,15 +80,15 @@ class Remembering:
         require_content(data, NodeType.NOTE)
         flagged = screened(self._engine.settings, data)
         request = {"data": data, "importance": importance}
-        with self._engine.write() as transaction:
-            return once(
-                transaction,
-                place,
-                key,
-                request,
-                Remembered,
-                lambda: self._store(transaction, place, data, importance, flagged),
-            )
+        with self._engine.sighting, self._engine.database.read() as snapshot:
+            sighted = sight(snapshot, place, data)
+        with self._engine.write(short=True) as transaction:
+
+            def do() -> Remembered:
+                similar = settle(transaction, place, data, sighted)
+                return self._store(transaction, place, data, importance, flagged, similar)
+
+            return once(transaction, place, key, request, Remembered, do)
 
     def _store(
         self,
@@ -96,10 +97,10 @@ class Remembering:
         data: dict[str, Any],
         importance: float,
         flagged: Sequence[str],
+        similar: list[dict[str, Any]],
     ) -> Remembered:
         root, _ = ensure_root(transaction, place)
         above = self._sessions.current(transaction, place) or root
-        similar = find_similar(transaction, place, data)
         node = insert_child(transaction, NodeType.NOTE, place, above, data)
         amplitude = amplitude_of(importance)
         if importance != PLAIN_IMPORTANCE:  # a plain memory needs no row

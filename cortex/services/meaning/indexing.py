@@ -19,6 +19,7 @@ from cortex.domain.values import WorkspaceId, new_id
 from cortex.services.engine import Engine
 from cortex.services.meaning.embedding import iter_embedded
 from cortex.services.meaning.semantic import Meaning, Semantic, model_key, packed
+from cortex.services.meaning.yielding import Yielding
 from cortex.store.database import Transaction
 from cortex.store.derive import owe
 from cortex.store.embeddings import Owed
@@ -52,6 +53,7 @@ class Indexing:
         self._engine = engine
         self._semantic = semantic
         self._wake = threading.Event()
+        self._yielding = Yielding(engine.database.idle_seconds)
         self._stop = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -78,6 +80,8 @@ class Indexing:
             with self._engine.database.read() as snapshot:
                 pending = snapshot.outbox.pending(workspace)
             left = deadline - time.monotonic()
+            if pending:
+                self._yielding.end()
             if not pending or self.problem or left <= 0:
                 return pending + self._semantic.wait(workspace, max(left, 0.0))
             self.notify()
@@ -108,9 +112,10 @@ class Indexing:
         while not self._stop.is_set():
             self._wake.wait(pause)
             self._wake.clear()
+            self._yielding.begin()
             try:
                 while not self._stop.is_set() and self.step():
-                    pass
+                    self._yielding.give_way()
                 pause, failures = self._until_due(), 0
             except BusyError:
                 self._stop.wait(0.2)
@@ -281,6 +286,7 @@ class Indexing:
         """Stop after the text in hand; what is left stays in the outbox."""
         self._stop.set()
         self._wake.set()
+        self._yielding.end()
         if self._thread is not None:
             self._thread.join(2.0)
 

@@ -1,0 +1,68 @@
+"""What SQLite and the disk refuse, as errors that say what the caller can do about it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from cortex.domain.errors import BusyError, ConflictError, CortexError, UnavailableError
+
+_RESTORE: Final = "Restore a backup; the file was not changed"
+_REASONS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("not a database", "is not a SQLite database", "Move it away, or restore a backup"),
+    ("malformed", "is damaged", _RESTORE),
+    ("vtable constructor", "is damaged", _RESTORE),
+    ("encrypted", "is not a SQLite database", "Move it away, or restore a backup"),
+    ("full", "could not grow: the disk is full", "Free some space, then call again"),
+    ("readonly", "cannot be written", "Check the folder's permissions"),
+    ("unable to open", "cannot be opened", "Check that the folder exists and can be written"),
+    ("disk i/o", "could not be read or written", "Check the disk and its free space"),
+)
+
+
+def busy() -> BusyError:
+    return BusyError(
+        "another writer holds the memory", "", "Call again in a moment; nothing was changed"
+    )
+
+
+def translate(error: sqlite3.Error, path: Path) -> CortexError:
+    """The error of this tree that says what the caller can do about SQLite's."""
+    text = str(error).lower()
+    if "locked" in text or "busy" in text:
+        return busy()
+    if isinstance(error, sqlite3.IntegrityError):
+        return ConflictError(
+            f"the store refused the change ({error})", "", "Read the present state, then try again"
+        )
+    for sign, wrong, then in _REASONS:
+        if sign in text:
+            return UnavailableError(f"{path} {wrong}", "", f"{then} ({error})")
+    return UnavailableError(
+        f"{path} gave an error ({error})", "", "Run cortex status to look at it"
+    )
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        # All that is stored was written as UTF-8 and JSON; SQLite names its own broken schema so.
+        raise UnavailableError(f"{path} is damaged ({error})", "", _RESTORE) from error
+    except PermissionError as error:
+        raise UnavailableError(
+            f"{path} cannot be opened ({error.strerror})", "", "Check the folder's permissions"
+        ) from error
+    except OSError as error:
+        raise UnavailableError(
+            f"{path} cannot be opened ({error.strerror or error})",
+            "",
+            "Check the disk and the path",
+        ) from error
