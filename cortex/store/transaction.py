@@ -68,10 +68,13 @@ class Snapshot:
         self.neighbours = Neighbours(connection)
         self.dreams = Dreams(connection)
         self.graph_rows = GraphRows(connection)
+        self._generation: Generation | None = None
 
     def generation(self) -> Generation:
-        """What this transaction sees."""
-        return self.changes.generation()
+        """What this transaction sees, which is one moment: asked once."""
+        if self._generation is None:
+            self._generation = self.changes.generation()
+        return self._generation
 
 
 class Transaction(Snapshot):
@@ -85,3 +88,7 @@ class Transaction(Snapshot):
         self.at = at
         self.tx = tx
         self.actor = actor
+
+    def generation(self) -> Generation:
+        """What this transaction sees now: its own changes move it."""
+        return self.changes.generation()
