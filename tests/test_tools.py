@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -335,4 +335,27 @@ async def test_a_dry_run_says_what_the_run_does_and_changes_nothing(
     assert plan.pop("new_id", None) is None
     done.pop("new_id", None)
     assert plan == done
+    await call(client, "graph_delete_node", node_id=top, cascade=True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("graph_update_node", {"status": "stale"}),
+        ("graph_supersede", {"text": "other"}),
+        ("graph_delete_node", {}),
+    ],
+)
+async def test_a_plan_waits_for_no_writer_and_spends_no_key(
+    client: Client, place: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    top, mid, _, _ = await family(client, "plan")
+    name = "old_id" if tool == "graph_supersede" else "node_id"
+    arguments = {name: mid, "cascade": True, "idempotency_key": f"plan {tool}", **arguments}
+    with closing(sqlite3.connect(place / "cortex.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        plan = await call(client, tool, **arguments, dry_run=True)
+        other.execute("ROLLBACK")
+    assert plan["dry_run"]
+    assert not (await call(client, tool, **arguments))["dry_run"]
     await call(client, "graph_delete_node", node_id=top, cascade=True)

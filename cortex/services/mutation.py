@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from cortex.domain.errors import ConflictError, InvalidError, StaleTargetError
 from cortex.domain.taxonomy import (
@@ -15,8 +15,9 @@ from cortex.domain.taxonomy import (
     Status,
     parse_kind,
 )
-from cortex.domain.values import Node, NodeId, Relation, new_id, shorten
+from cortex.domain.values import Node, NodeId, Relation, WorkspaceId, new_id, shorten
 from cortex.graph.descent import descendants
+from cortex.graph.workspace import WorkspaceGraph
 from cortex.services.engine import Engine
 from cortex.services.fields import Fields, merged, require_content
 from cortex.services.files import with_facts
@@ -25,7 +26,9 @@ from cortex.services.reach import project_of
 from cortex.services.repeating import once
 from cortex.services.resolving import describe, head_of, resolve_node
 from cortex.services.screening import screened
-from cortex.store.database import Transaction
+from cortex.store.database import Snapshot, Transaction
+
+T = TypeVar("T")
 
 _DEPEND_IN: Final = frozenset(
     {
@@ -128,26 +131,46 @@ class Mutation:
             "fields": asdict(fields),
             "status": status,
             "cascade": cascade,
-            "dry_run": dry_run,
         }
+
+        def do(snapshot: Snapshot, node: Node, graph: WorkspaceGraph | None = None) -> Updated:
+            return self._update(snapshot, node, changes, wanted, graph, cascade, flagged)
+
+        strict = workspace is not None
+        if dry_run:
+            return self._planned(reference, place, strict, do)
         with self._engine.write(short=not cascade) as transaction:
 
-            def do() -> Updated:
-                node = resolve_node(transaction, reference, place, strict=workspace is not None)
-                return self._update(transaction, node, changes, wanted, cascade, dry_run, flagged)
+            def done() -> Updated:
+                return do(transaction, resolve_node(transaction, reference, place, strict=strict))
 
-            return once(transaction, place, key, request, Updated, do)
+            return once(transaction, place, key, request, Updated, done)
+
+    def _planned(
+        self,
+        reference: str,
+        place: WorkspaceId,
+        strict: bool,
+        do: Callable[[Snapshot, Node, WorkspaceGraph], T],
+    ) -> T:
+        """What doing it would do: read, without the write lock, and whatever key was given."""
+        with self._engine.database.read() as snapshot:
+            node = resolve_node(snapshot, reference, place, strict=strict)
+        place = node.workspace_id
+        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
+            return do(snapshot, resolve_node(snapshot, node.id, place, strict=True), graph)
 
     def _update(
         self,
-        transaction: Transaction,
+        snapshot: Snapshot,
         node: Node,
         changes: Mapping[str, Any],
         wanted: Status | None,
+        graph: WorkspaceGraph | None,
         cascade: bool,
-        dry_run: bool,
         flagged: Sequence[str],
     ) -> Updated:
+        """In a transaction; in a mere snapshot, what that would do. So the other two."""
         notes: list[str] = list(flagged)
         if node.type is NodeType.FILEREF:
             changes = with_facts(dict(changes), project_of(self._engine.settings))
@@ -155,13 +178,13 @@ class Mutation:
         changed = sorted(name for name in changes if node.data.get(name) != data.get(name))
         if changed:
             require_content(data, node.type)
-        if node.status is Status.STALE and changed and head_of(transaction, node) is not node:
-            notes.append(f"{describe(node)} is superseded by {head_of(transaction, node).id}")
-        below = self._below(transaction, node) if cascade else []
+        if node.status is Status.STALE and changed and head_of(snapshot, node) is not node:
+            notes.append(f"{describe(node)} is superseded by {head_of(snapshot, node).id}")
+        below = self._below(snapshot, node, graph) if cascade else []
         marked: list[Node] = []
         if wanted is not None:
             if wanted is Status.ACTIVE:
-                head = head_of(transaction, node)
+                head = head_of(snapshot, node)
                 if head.id != node.id:
                     raise StaleTargetError(
                         f"{describe(node)} is superseded and cannot be active",
@@ -170,14 +193,14 @@ class Mutation:
                     )
             marked = [each for each in (node, *below) if each.status is not wanted]
             if wanted is Status.ACTIVE:
-                kept = [each for each in marked if head_of(transaction, each).id != each.id]
+                kept = [each for each in marked if head_of(snapshot, each).id != each.id]
                 notes += [f"{describe(each)} stays stale: it is superseded" for each in kept]
                 marked = [each for each in marked if each not in kept]
-        if not dry_run:
+        if isinstance(snapshot, Transaction):
             if changed:
-                transaction.nodes.set_data(node.key, data, transaction.at)
+                snapshot.nodes.set_data(node.key, data, snapshot.at)
             if marked and wanted is not None:
-                transaction.nodes.set_status([each.key for each in marked], wanted, transaction.at)
+                snapshot.nodes.set_status([each.key for each in marked], wanted, snapshot.at)
         return Updated(
             node.id,
             node.workspace_id,
@@ -186,18 +209,26 @@ class Mutation:
             _brief(marked) if cascade else [],
             len(marked) if cascade else 0,
             notes,
-            dry_run,
+            not isinstance(snapshot, Transaction),
         )
 
-    def _below(self, transaction: Transaction, node: Node) -> list[Node]:
-        """Everything below by contains and decomposes_to, breadth first.
+    def _below(
+        self,
+        snapshot: Snapshot,
+        node: Node,
+        graph: WorkspaceGraph | None,
+        kinds: Collection[RelationType] = HIERARCHY,
+    ) -> list[Node]:
+        """Everything below by these relations, breadth first, in the `graph` of the snapshot.
 
-        Only committed state may enter the graph, so this comes before the transaction's
-        own changes.
+        Without one, as a transaction sees it: only committed state may enter the graph, so
+        this comes before the transaction's own changes.
         """
-        with self._engine.graphs.within(transaction, node.workspace_id) as graph:
-            keys = descendants(graph, node.key, HIERARCHY)
-        return transaction.nodes.by_keys(keys)
+        if graph is not None:
+            return snapshot.nodes.by_keys(descendants(graph, node.key, kinds))
+        with self._engine.graphs.within(snapshot, node.workspace_id) as present:
+            keys = descendants(present, node.key, kinds)
+        return snapshot.nodes.by_keys(keys)
 
     def supersede(
         self,
@@ -222,26 +253,31 @@ class Mutation:
             "id": reference,
             "fields": asdict(fields),
             "cascade": cascade,
-            "dry_run": dry_run,
         }
+
+        def do(snapshot: Snapshot, node: Node, graph: WorkspaceGraph | None = None) -> Superseded:
+            return self._supersede(snapshot, node, changes, graph, cascade, flagged)
+
+        strict = workspace is not None
+        if dry_run:
+            return self._planned(reference, place, strict, do)
         with self._engine.write() as transaction:
 
-            def do() -> Superseded:
-                old = resolve_node(transaction, reference, place, strict=workspace is not None)
-                return self._supersede(transaction, old, changes, cascade, dry_run, flagged)
+            def done() -> Superseded:
+                return do(transaction, resolve_node(transaction, reference, place, strict=strict))
 
-            return once(transaction, place, key, request, Superseded, do)
+            return once(transaction, place, key, request, Superseded, done)
 
     def _supersede(
         self,
-        transaction: Transaction,
+        snapshot: Snapshot,
         old: Node,
         changes: Mapping[str, Any],
+        graph: WorkspaceGraph | None,
         cascade: bool,
-        dry_run: bool,
         flagged: Sequence[str],
     ) -> Superseded:
-        head = head_of(transaction, old)
+        head = head_of(snapshot, old)
         if head.id != old.id:
             raise StaleTargetError(
                 f"{describe(old)} is superseded already",
@@ -253,10 +289,10 @@ class Mutation:
         carried = {name: old.data[name] for name in ("tags", "pinned") if name in old.data}
         data = merged(carried, changes)
         require_content(data, old.type)
-        below = self._below(transaction, old) if cascade else []
-        children = [] if cascade else transaction.nodes.children(old.id)
-        outgoing = transaction.relations.outgoing(old.id)
-        incoming = transaction.relations.incoming(old.id)
+        below = self._below(snapshot, old, graph) if cascade else []
+        children = [] if cascade else snapshot.nodes.children(old.id)
+        outgoing = snapshot.relations.outgoing(old.id)
+        incoming = snapshot.relations.incoming(old.id)
         stays = [
             relation
             for relation in (*outgoing, *incoming)
@@ -265,20 +301,20 @@ class Mutation:
         dependents = [r.from_id for r in incoming if r.type in _DEPEND_IN]
         dependents += [r.to_id for r in outgoing if r.type in _DEPEND_OUT]
         new: Node | None = None
-        if not dry_run:
-            new = self._replace(transaction, old, data, children, outgoing, incoming)
-            transaction.nodes.set_status([each.key for each in below], Status.STALE)
+        if isinstance(snapshot, Transaction):
+            new = self._replace(snapshot, old, data, children, outgoing, incoming)
+            snapshot.nodes.set_status([each.key for each in below], Status.STALE)
         return Superseded(
             None if new is None else new.id,
             old.id,
             "superseded",
             old.workspace_id,
-            _ends(transaction, old, stays),
-            _brief(transaction.nodes.by_ids(list(dict.fromkeys(dependents)))),
+            _ends(snapshot, old, stays),
+            _brief(snapshot.nodes.by_ids(list(dict.fromkeys(dependents)))),
             [child.id for child in children],
             _brief(below),
             list(flagged),
-            dry_run,
+            new is None,
         )
 
     def _replace(
@@ -334,17 +370,23 @@ class Mutation:
         transaction; the history stays readable.
         """
         place = self._engine.workspace(workspace)
-        request = {"id": reference, "cascade": cascade, "dry_run": dry_run}
+        request = {"id": reference, "cascade": cascade}
+
+        def do(snapshot: Snapshot, node: Node, graph: WorkspaceGraph | None = None) -> Deleted:
+            return self._delete(snapshot, node, graph, cascade)
+
+        strict = workspace is not None
+        if dry_run:
+            return self._planned(reference, place, strict, do)
         with self._engine.write() as transaction:
 
-            def do() -> Deleted:
-                node = resolve_node(transaction, reference, place, strict=workspace is not None)
-                return self._delete(transaction, node, cascade, dry_run)
+            def done() -> Deleted:
+                return do(transaction, resolve_node(transaction, reference, place, strict=strict))
 
-            return once(transaction, place, key, request, Deleted, do)
+            return once(transaction, place, key, request, Deleted, done)
 
     def _delete(
-        self, transaction: Transaction, node: Node, cascade: bool, dry_run: bool
+        self, snapshot: Snapshot, node: Node, graph: WorkspaceGraph | None, cascade: bool
     ) -> Deleted:
         root = node.type is NodeType.SESSION and node.parent_id is None
         if root and not cascade:
@@ -355,23 +397,22 @@ class Mutation:
             )
         goners, children = [node], []
         if cascade:
-            with self._engine.graphs.within(transaction, node.workspace_id) as graph:
-                keys = descendants(graph, node.key, (RelationType.CONTAINS,))
-            goners += transaction.nodes.by_keys(keys)
+            goners += self._below(snapshot, node, graph, (RelationType.CONTAINS,))
         else:
-            children = transaction.nodes.children(node.id)
+            children = snapshot.nodes.children(node.id)
         ids = [each.id for each in goners]
-        relations = transaction.relations.touching(ids)
-        if not dry_run:
+        relations = snapshot.relations.touching(ids)
+        planned = not isinstance(snapshot, Transaction)
+        if isinstance(snapshot, Transaction):
             above = node.parent_id
             if children and above is None:
-                above = ensure_root(transaction, node.workspace_id)[0].id
+                above = ensure_root(snapshot, node.workspace_id)[0].id
             if children and above is not None:
-                transaction.places.adopt(node.id, above)
+                snapshot.places.adopt(node.id, above)
             # The deepest first: a child goes before the parent whose relations it holds.
-            transaction.nodes.delete([each.key for each in reversed(goners)])
+            snapshot.nodes.delete([each.key for each in reversed(goners)])
         return Deleted(
-            list(ids), [child.id for child in children], relations, node.workspace_id, dry_run
+            list(ids), [child.id for child in children], relations, node.workspace_id, planned
         )
 
 
@@ -382,13 +423,11 @@ def _brief(nodes: Sequence[Node]) -> list[dict[str, Any]]:
     ]
 
 
-def _ends(
-    transaction: Transaction, node: Node, relations: Sequence[Relation]
-) -> list[dict[str, Any]]:
+def _ends(snapshot: Snapshot, node: Node, relations: Sequence[Relation]) -> list[dict[str, Any]]:
     """The relations seen from `node`: type, direction, and the other end."""
     others = {
         each.id: each
-        for each in transaction.nodes.by_ids(
+        for each in snapshot.nodes.by_ids(
             [r.to_id if r.from_id == node.id else r.from_id for r in relations]
         )
     }
