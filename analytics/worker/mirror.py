@@ -100,7 +100,8 @@ class Mirror:
         at = self._at
         if at is None or at.epoch != now.epoch or at.navigation > now.navigation:
             return None
-        if not now.floor <= at.seq <= max(now.seq, now.floor):
+        place = max(at.seq, at.floor)  # a log that a shell emptied ends where it was folded to
+        if not now.floor <= place <= max(now.seq, now.floor):
             return None
         return at if now.seq - at.seq <= max(at.seq // 2, _SLACK) else None
 
