@@ -273,7 +273,7 @@ MENDED: Final = {name: fault for name, fault in FAULTS.items() if fault.mend == 
 def test_a_sound_memory_has_no_fault_and_nothing_is_left_out(sound: Path) -> None:
     examined = Doctor(load_settings(home=sound, env={})).examine()
     assert [each for each in examined.findings if each.state is not State.OK] == []
-    assert len({each.check for each in examined.findings}) == 23
+    assert len({each.check for each in examined.findings}) == 24
 
 
 @faults

@@ -83,7 +83,7 @@ class Graphs:
             self._background.run(("warm", workspace), load)
 
     def close(self, database: Database) -> None:
-        """End the background, and save what has moved on."""
+        """End the background, save what has moved on, and drop what is of no workspace."""
         self._background.close()
         for workspace, entry in list(self._entries.items()):
             if self._is_due(entry.graph, _SHARE_AT_END):
@@ -91,6 +91,11 @@ class Graphs:
                     self.save(database, workspace, _SHARE_AT_END)
                 except CortexError as error:  # a damaged or vanished file: those who read are told
                     logger.info("the graph of %s is not saved: %s", workspace, error)
+        if self._shelf is not None and self._shelf.files():
+            try:
+                self.prune(database)
+            except CortexError as error:
+                logger.info("saved graphs are left as they are: %s", error)
 
     def _is_due(self, graph: WorkspaceGraph, share: int) -> bool:
         if self._shelf is None or not self._shelf.writable or graph.size() < LEAST_SAVED:
@@ -116,6 +121,21 @@ class Graphs:
         columns = taken.columns()
         del taken
         self._shelf.save(head_of(columns, workspace, epoch, seq, moment), columns)
+        self.prune(database)
+
+    def prune(self, database: Database) -> None:
+        """Drop the graphs of workspaces that hold nothing any more, and their files."""
+        shelf = self._shelf
+        # Before the transaction: a file that was there is of a workspace that was there too.
+        files = [] if shelf is None or not shelf.writable else shelf.files()
+        with database.read() as snapshot:
+            places = snapshot.nodes.workspaces()
+        if shelf is not None:
+            kept = {shelf.path(place) for place in places}
+            shelf.remove(path for path in files if path not in kept)
+        with self._lock:
+            for place in self._entries.keys() - set(places):
+                del self._entries[place]
 
     @contextmanager
     def within(self, snapshot: Snapshot, workspace: WorkspaceId) -> Iterator[WorkspaceGraph]:

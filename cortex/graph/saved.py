@@ -52,6 +52,10 @@ class Unfit(Exception):
     """The file is not what it should be; the reason is for the log."""
 
 
+class Outdated(Unfit):
+    """The file is whole, and of another version of cortex."""
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """Of what a file holds the graph: the workspace, after change `seq` of a store's `epoch`.
@@ -127,10 +131,10 @@ def read_head(file: BinaryIO) -> Head:
         raise Unfit("its head is damaged")
     values = json.loads(said)
     if values.keys() != _FIELDS:
-        raise Unfit("it is of another format")
+        raise Outdated("it is of another format")
     head = Head(**values)
     if head.taxonomy != _TAXONOMY:
-        raise Unfit("it knows other types")
+        raise Outdated("it knows other types")
     return head
 
 

@@ -1,8 +1,9 @@
 """Where the graphs of one database are kept as files, and which of them may be used.
 
 One file a workspace, `graph-<digest of its name>.bin`, in the folder of derived files beside
-the database: 0600, written as a draft and renamed, so that a process that dies leaves the
-old one or none, and of several the last one wins. Anybody may delete them (invariant 1).
+the database, as long as the workspace holds a node: 0600, written as a draft and renamed, so
+that a process that dies leaves the old one or none, and of several the last one wins. Anybody
+may delete them (invariant 1).
 
 A file is used where the log leads from it to the present (invariant 3): same epoch, not below
 the floor, and the row of the log that it ends with is still that row, which a file that was
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -90,13 +92,21 @@ class Shelf:
             self.writable = False
             logger.warning("graphs are not saved any more, starts take longer: %s", error)
 
-    def clear(self) -> None:
-        """Remove every file of a graph. One that cannot be removed is told in the log."""
-        try:
-            for path in self._folder.glob("graph-*.bin"):
+    def files(self) -> list[Path]:
+        """Every file of a graph that is there, by name."""
+        return sorted(self._folder.glob("graph-*.bin"))
+
+    def remove(self, files: Iterable[Path]) -> None:
+        """Remove these. One that cannot be removed is told in the log."""
+        for path in files:
+            try:
                 path.unlink(missing_ok=True)
-        except OSError as error:
-            logger.warning("saved graphs cannot be removed: %s", error)
+            except OSError as error:
+                logger.warning("a saved graph cannot be removed: %s", error)
+
+    def clear(self) -> None:
+        """Remove every file of a graph."""
+        self.remove(self.files())
 
 
 def _fitting(file: BinaryIO, snapshot: Snapshot, workspace: WorkspaceId) -> Head:

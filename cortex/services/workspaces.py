@@ -90,6 +90,7 @@ class Workspaces:
             if root is not None and root.data.get("title") == source:
                 data = {**root.data, "title": into}
                 transaction.nodes.set_data(root.key, data, transaction.at)
+        self._engine.graphs.prune(self._engine.database)
         return Moved(source, into, nodes, relations)
 
     def merge(self, source: str, into: str) -> Moved:
@@ -115,6 +116,7 @@ class Workspaces:
                 transaction.nodes.delete([old.key])
             relations = places.move_relations(origin, target)
             self._finish(transaction, origin, target)
+        self._engine.graphs.prune(self._engine.database)
         return Moved(origin, target, nodes, relations)
 
     def _finish(self, transaction: Transaction, source: WorkspaceId, into: WorkspaceId) -> None:
@@ -134,6 +136,7 @@ class Workspaces:
             removed = _removed(transaction, place, dry_run=False)
             transaction.nodes.delete(transaction.places.deepest_first(place))
             transaction.places.forget(place, LAST_GC + place)
+        self._engine.graphs.prune(self._engine.database)
         return removed
 
 

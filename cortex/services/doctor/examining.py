@@ -30,6 +30,7 @@ from cortex.services.doctor.findings import (
     skipped,
 )
 from cortex.services.doctor.mending import MENDERS
+from cortex.services.doctor.saved_graphs import check_saved_graphs
 from cortex.services.engine import Engine
 from cortex.services.meaning.semantic import Semantic
 from cortex.store.database import Database
@@ -54,7 +55,7 @@ _TRUTH: Final[tuple[tuple[str, Check], ...]] = (
     ("writer", truth.check_writer),
     ("log", truth.check_log),
 )
-_OF_VALUES: Final = ("keywords", "outbox", "vectors", "graph", "vector index")
+_OF_VALUES: Final = ("keywords", "outbox", "vectors", "graph", "saved graphs", "vector index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +155,10 @@ class Doctor:
         if unreadable and unreadable[0].state is State.FAULT:
             return [*findings, *(skipped(name, "values cannot be read") for name in _OF_VALUES)]
         findings += derived.Walk(self._told(case, "texts")).run().findings()
+        vectors = findings[-1]
         findings.append(caches.check_graph(self._told(case, "graph")))
-        if findings[-2].state is State.FAULT:
+        findings.append(check_saved_graphs(self._told(case, "saved graphs")))
+        if vectors.state is State.FAULT:
             return [*findings, skipped("vector index", "the vectors are at fault")]
         return [*findings, caches.check_index(self._told(case, "vector index"))]
 

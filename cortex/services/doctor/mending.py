@@ -10,6 +10,7 @@ from typing import Any, Final
 from cortex.domain.errors import ConflictError
 from cortex.domain.taxonomy import RelationType
 from cortex.domain.values import NodeId, WorkspaceId
+from cortex.graph.shelf import Shelf
 from cortex.services.doctor.findings import Case, Finding
 from cortex.store.database import Transaction
 from cortex.store.derive import owe
@@ -164,6 +165,10 @@ def mend_vectors(case: Case, finding: Finding) -> None:
         transaction.mending.begin_epoch()
 
 
+def mend_saved_graphs(case: Case, finding: Finding) -> None:
+    Shelf(case.settings.database, writable=True).remove(finding.rows)
+
+
 def mend_index(case: Case, finding: Finding) -> None:
     case.semantic.rebuild(case.step)
 
@@ -206,6 +211,7 @@ MENDERS: Final[tuple[tuple[str, Callable[[Case, Finding], None]], ...]] = (
     ("keywords", mend_keywords),
     ("outbox", mend_outbox),
     ("vectors", mend_vectors),
+    ("saved graphs", mend_saved_graphs),
     ("vector index", mend_index),
     ("permissions", mend_permissions),
     ("write-ahead log", mend_wal),
