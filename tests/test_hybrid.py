@@ -16,6 +16,7 @@ from cortex.domain.instants import Clock, Instant, before, later, now
 from cortex.domain.wave_settings import WaveSettings
 from cortex.memory import Memory, open_memory
 from cortex.services.fields import Fields
+from cortex.services.hybrid import coherence
 from cortex.services.hybrid.recent import frequency
 from cortex.services.neighbours import LEAST, MOST, K, links_of
 from cortex.tools.catalogue import DEFAULT_SETS, TOOLS
@@ -482,6 +483,43 @@ def test_linked_memories_of_one_subject_are_integrated(memory: Memory) -> None:
     settle(memory)
     waves = ask(memory, "status")["waves"]
     assert (waves["integration"], waves["differentiation"]) == (1.0, 0.0)
+
+
+def status_after_a_write(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, quick: float, kept: float, few: float
+) -> tuple[int, dict[str, Any]]:
+    """The generation that was looked at first, and a look after one more memory."""
+    monkeypatch.setattr(coherence, "QUICK", quick)
+    monkeypatch.setattr(coherence, "KEPT", kept)
+    monkeypatch.setattr(coherence, "FEW", few)
+    store(memory, SESSIONS), store(memory, CACHE)
+    settle(memory)
+    first = ask(memory, "status")["generation"]
+    store(memory, CATS)
+    return first, ask(memory, "status")
+
+
+def test_what_took_long_to_measure_is_kept_and_says_of_when(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, seen = status_after_a_write(memory, monkeypatch, 0.0, 1e9, 1e9)
+    assert seen["waves"]["as_of"]["generation"] == first < seen["generation"]
+    assert seen["memories"] < seen["statuses"]["active"] - 1  # the session
+    assert "changes ago" in told(memory, "status")
+
+
+@pytest.mark.parametrize(
+    ("quick", "kept", "few"),
+    [(60.0, 1e9, 1e9), (0.0, 0.0, 1e9), (0.0, 1e9, 0.01)],
+    ids=["it was quickly measured", "it is old", "much has changed"],
+)
+def test_the_measures_are_of_the_present_where(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, quick: float, kept: float, few: float
+) -> None:
+    _, seen = status_after_a_write(memory, monkeypatch, quick, kept, few)
+    assert seen["waves"]["as_of"]["generation"] == seen["generation"] == log(memory)
+    assert seen["memories"] == seen["statuses"]["active"] - 1  # the session
+    assert "changes ago" not in told(memory, "status")
 
 
 def test_observe_shows_clusters_by_their_strongest(

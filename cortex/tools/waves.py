@@ -53,6 +53,7 @@ def _status_json(state: State) -> dict[str, Any]:
             "linked": len(seen.keys),
             "unlinked": state.unlinked,
             "links": seen.links,
+            "as_of": {"generation": seen.generation.seq, "at": seen.at},
         },
         "neighbours": {"behind": state.behind, "problem": state.problem},
         "index": state.index,
@@ -62,10 +63,12 @@ def _status_json(state: State) -> dict[str, Any]:
 
 def _status_lines(state: State) -> list[str]:
     seen, index = state.coherence, state.index
+    age = state.generation - seen.generation.seq
     lines = [
         f"workspace {state.workspace_id}: {state.memories} memories, generation {state.generation}",
         f"waves: order R {seen.order_parameter:.3f}, integration Φ {seen.integration:.3f}, "
-        f"differentiation Ξ {seen.differentiation:.3f}",
+        f"differentiation Ξ {seen.differentiation:.3f}"
+        + (f", as of {age} changes ago" if age else ""),
         f"neighbour links: {seen.links} between {len(seen.keys)} memories, "
         f"{seen.communities} communities, {seen.parts} components"
         + (f"; {state.behind} memories to look at" if state.behind else ""),

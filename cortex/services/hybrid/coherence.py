@@ -1,15 +1,21 @@
-"""The three measures of a workspace's memories as a whole, kept while nothing changes.
+"""The three measures of a workspace's memories as a whole, kept while little changes.
 
 R, the order parameter, is of the phases of all active memories; Φ, integration, and Ξ,
 differentiation, are of the graph of neighbour links, whose vertices are the memories that
 have one. Computed in this process, from arrays (`cortex.graph.integration`,
-`differentiation`): 3 s at 100,000 linked memories, milliseconds at 1,000.
+`differentiation`): 5 to 8 s at 100,000 linked memories, milliseconds at 1,000.
+
+What took long is kept for ten times as long, as long as few changes came: who asks after every
+write has it computed for a tenth of the time at most. `generation` and `at` say of when it is.
+What is quickly computed is always of the present.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -25,6 +31,13 @@ from cortex.services.waves import WaveField, wave_field
 from cortex.store.database import Snapshot
 from cortex.store.meta import FINGERPRINT
 from cortex.vectors.models import Fingerprint
+
+QUICK: Final = 0.25
+"""Seconds of measuring below which nothing older than the present is shown."""
+KEPT: Final = 10.0
+"""How many times as long as measuring took it is kept."""
+FEW: Final = 0.01
+"""Changes of the log, as a share of the linked memories, up to which it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +61,39 @@ class Coherence:
         return int(self.group.max()) + 1 if len(self.group) else 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was measured, in how many seconds, until when by the monotonic clock."""
+
+    coherence: Coherence
+    took: float
+    ended: float
+
+    def is_of(self, generation: Generation, now: Instant) -> bool:
+        seen = self.coherence
+        return seen.generation == generation and seen.at[:13] == now[:13]
+
+    def is_near(self, generation: Generation) -> bool:
+        seen = self.coherence
+        changes = generation.seq - seen.generation.seq
+        return (
+            self.took >= QUICK
+            and time.monotonic() - self.ended <= KEPT * self.took
+            and seen.generation.epoch == generation.epoch
+            and 0 <= changes <= FEW * len(seen.keys)
+        )
+
+
 class Coherences:
     """Computes them, one workspace at a time, and keeps the last of each."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._lock = threading.Lock()
-        self._kept: dict[WorkspaceId, Coherence] = {}
+        self._kept: dict[WorkspaceId, _Kept] = {}
 
     def of(self, place: WorkspaceId) -> Coherence:
-        """A workspace's coherence as it is now.
+        """A workspace's coherence as it is now, or where that takes long as it was just now.
 
         Accesses move amplitudes, which weigh in Ξ, without a change of the log: what is kept
         may be an hour old in that.
@@ -67,9 +103,12 @@ class Coherences:
                 generation = snapshot.generation()
             kept = self._kept.get(place)
             now = self._engine.now()
-            if kept is None or kept.generation != generation or kept.at[:13] != now[:13]:
-                kept = self._kept[place] = self._measured(place, now)
-            return kept
+            if kept is None or not (kept.is_of(generation, now) or kept.is_near(generation)):
+                began = time.monotonic()
+                measured = self._measured(place, now)
+                ended = time.monotonic()
+                kept = self._kept[place] = _Kept(measured, ended - began, ended)
+            return kept.coherence
 
     def _measured(self, place: WorkspaceId, now: Instant) -> Coherence:
         engine = self._engine

@@ -44,7 +44,10 @@ Strong = tuple[Node, float]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A workspace in numbers: `memories` are its active nodes but sessions."""
+    """A workspace in numbers: `memories` are its active nodes but sessions.
+
+    These and `unlinked` are as of the coherence's generation, the rest as of `generation`.
+    """
 
     workspace_id: str
     memories: int
