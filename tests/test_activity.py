@@ -209,6 +209,8 @@ def test_archive_candidates_are_what_opening_archives(tmp_path: Path) -> None:
     assert {(row.what, row.below, round(row.idle_seconds / 86_400)) for _, row in due.nodes} == {
         ("created", 0, 8)
     }
+    ask(memory, "desktop_open")
+    memory.viewport.drain()
     assert ask(memory, "desktop_open")["archive"]["count"] == due.total == 2
     assert memory.activity.archive_candidates().nodes == ()
     memory.close()

@@ -84,9 +84,9 @@ def test_a_new_file_is_its_owners_alone(home: Path) -> None:
 def test_the_log_beside_the_file_is_its_owners_alone(home: Path) -> None:
     database = Database(home / "cortex.db")
     add(database)
-    assert {
-        stat.S_IMODE(file.stat().st_mode) for file in home.rglob("*") if file.is_file()
-    } == {0o600}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in home.rglob("*") if file.is_file()} == {
+        0o600
+    }
     database.close()
 
 

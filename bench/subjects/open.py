@@ -17,7 +17,7 @@ def measure(context: Context) -> Iterator[Figure]:
         desktop_open.call(morning, {})
         first = (time.perf_counter() - began) * 1000
     yield figure_of("open, the day's first", [first], nodes=context.nodes,
-                    note="archives a hundred of the idle, the rest behind it")  # fmt: skip
+                    note="what lies idle is archived behind it")  # fmt: skip
     memory = context.memory
     yield context.engine("open", lambda _: desktop_open.call(memory, {}), note="rendered")
     yield context.stdio("open", "desktop_open", lambda _: {}, ratio=RATIO)

@@ -1,16 +1,21 @@
 """What lies idle is archived when a desktop is opened: what that goes by, and how.
 
-It goes by the workspace's own clock, and leaves what is hot or strong. What is idle is read
-without a lock; a hundred nodes are archived at once, which takes some 50 ms, and the rest in
-the background in as small steps, so that neither the one who opens nor a writer waits for tens
-of thousands after a large import. If the process ends meanwhile, the rest follows another day.
+It goes by the workspace's own clock, and leaves what is hot or strong. A thread does it, which the
+opening waits for a moment, so that a small memory is tidy before it is shown. Active nodes are
+walked from the oldest on, some thousands in a read transaction, and the idle among them archived
+in steps of a hundred, which take some 50 ms each, so that no writer waits for tens of thousands
+after a large import. If the process ends meanwhile, the rest follows another day.
+
+Idle is a node that nothing was done to, nor to anything below it. What lies above the living is
+read once, as a set of keys; before each further piece, what has come alive since is added.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -24,10 +29,17 @@ from cortex.services.engine import Engine
 from cortex.services.waves import strong
 from cortex.store.database import Snapshot, Transaction
 from cortex.store.meta import LAST_GC
+from cortex.store.timeline import ARCHIVER
 
 GC_WAIT: Final = 0.05
 STEP: Final = 100
+PIECE: Final = 2_000
+GOING_ON: Final = "what lies idle is archived in the background"
+SKIPPED: Final = "archiving was skipped: another writer held the memory"
 _PAUSE: Final = 0.05  # between two steps, for those who wait for the write lock
+_MOMENT: Final = 0.1  # seconds that an opening waits
+_WAIT: Final = 2.0
+_OVERLAP: Final = 60.0  # seconds: a transaction bears its beginning, and is seen from its end on
 
 
 class Terms(NamedTuple):
@@ -58,59 +70,123 @@ class Archiver:
         self._engine = engine
         self._background = Background("archiving")
         self._closing = threading.Event()
+        self._state = threading.Condition()
+        self._done: Counter[WorkspaceId] = Counter()
+        self._seen: dict[WorkspaceId, str] = {}
+        self._going: set[WorkspaceId] = set()
+        self._skipped: set[WorkspaceId] = set()
 
     def collect(self, place: WorkspaceId, notes: list[str]) -> int:
-        """Archive what lies idle, the rest of it in the background; how many so far.
+        """How many nodes this process archived since it was asked last; `notes` says the rest.
 
-        Skipped, and said in `notes`, while another writer holds the lock.
+        What is due is begun; whoever begins it waits a moment, enough for a small memory.
         """
-        settings = self._engine.settings
-        if settings.read_only:
+        if self._engine.settings.read_only:
             return 0
-        today = self._engine.now()[:10]
-        with self._engine.database.read() as snapshot:
-            if snapshot.meta.find(LAST_GC + place) == today:
-                return 0
-            terms = archive_terms(snapshot, place, settings)
-            idle = [] if terms is None else _idle(snapshot, place, terms)
-        cutoff = terms.cutoff if terms else today
-        try:
-            with self._engine.write(wait=GC_WAIT) as transaction:
-                if transaction.meta.find(LAST_GC + place) == today:
-                    return 0  # another process was faster
-                transaction.meta.set(LAST_GC + place, today)
-                done = _archive(transaction, place, idle[:STEP], Instant(cutoff))
-        except BusyError:
-            notes.append("archiving skipped: another writer holds the memory")
-            return 0
-        if rest := idle[STEP:]:
-            notes.append(f"{len(rest)} more idle memories are archived in the background")
-            self._background.run(place, partial(self._go_on, place, rest, Instant(cutoff)))
-        return done
+        with self._state:
+            again = place in self._skipped
+        if again:
+            notes.append(SKIPPED)
+        begun = (again or self._is_due(place)) and self._begin(place, again)
+        with self._state:
+            moment = _MOMENT if begun else 0.0
+            if not self._state.wait_for(lambda: place not in self._going, moment):
+                notes.append(GOING_ON)
+            return self._done.pop(place, 0)
 
-    def _go_on(self, place: WorkspaceId, keys: Sequence[int], cutoff: Instant) -> None:
-        for first in range(0, len(keys), STEP):
-            if self._closing.wait(_PAUSE):
+    def _is_due(self, place: WorkspaceId) -> bool:
+        today = self._engine.now()[:10]
+        if self._seen.get(place) == today:
+            return False
+        self._seen[place] = today
+        with self._engine.database.read() as snapshot:
+            return snapshot.meta.find(LAST_GC + place) != today
+
+    def _begin(self, place: WorkspaceId, again: bool) -> bool:
+        """Start it, unless it goes on already."""
+        with self._state:
+            if place in self._going:
+                return False
+            self._skipped.discard(place)
+            self._going.add(place)
+        self._background.run(place, partial(self._work, place, again))
+        return True
+
+    def _work(self, place: WorkspaceId, again: bool) -> None:
+        skipped = False
+        try:
+            self._archive(place, again)
+        except BusyError:
+            skipped = True
+        finally:
+            with self._state:
+                if skipped:
+                    self._skipped.add(place)
+                self._going.discard(place)
+                self._state.notify_all()
+
+    def _archive(self, place: WorkspaceId, begun: bool) -> None:
+        engine, today = self._engine, self._engine.now()[:10]
+        with engine.database.read() as snapshot:
+            if not begun and snapshot.meta.find(LAST_GC + place) == today:
+                return  # another process was faster
+            terms = archive_terms(snapshot, place, engine.settings)
+        if terms is None:
+            return
+        for keys in self._iter_idle(place, terms):
+            if keys:
+                with engine.database.write(ARCHIVER, wait=_WAIT) as transaction:
+                    if not begun and not _claim(transaction, place, today):
+                        return
+                    idle = transaction.archiving.still(keys, place, terms.cutoff)
+                    done = transaction.nodes.set_status(idle, Status.ARCHIVED)
+                begun = True
+                engine.after_write()
+                with self._state:
+                    self._done[place] += done
+            if self._closing.wait(_PAUSE if keys else 0.0):
                 return
-            with self._engine.write() as transaction:
-                _archive(transaction, place, keys[first : first + STEP], cutoff)
+        if not begun:
+            with engine.database.write(ARCHIVER, wait=_WAIT) as transaction:
+                _claim(transaction, place, today)
+
+    def _iter_idle(self, place: WorkspaceId, terms: Terms) -> Iterator[Sequence[int]]:
+        """Keys of what is idle, at most STEP at once; now and then none, to be stopped at."""
+        now, database = self._engine.now, self._engine.database
+        seen = before(now(), seconds=_OVERLAP)
+        with database.read() as snapshot:
+            stays = set(snapshot.archiving.spared(place, terms.keep, json.dumps(terms.hot)))
+            stays.update(snapshot.archiving.above(place, terms.cutoff))
+        after = ("", "")
+        while True:
+            looked = before(now(), seconds=_OVERLAP)
+            with database.read() as snapshot:
+                stays.update(snapshot.archiving.above(place, max(seen, terms.cutoff)))
+                rows = snapshot.archiving.old(place, terms.cutoff, after, PIECE)
+                keys = [key for key, *_ in rows if key not in stays]
+                idle = snapshot.archiving.still(keys, place, terms.cutoff)
+            seen = looked
+            for first in range(0, len(idle), STEP):
+                yield idle[first : first + STEP]
+            if len(rows) < PIECE:
+                return
+            yield ()
+            after = rows[-1][1:]
 
     def drain(self) -> None:
         """Wait until nothing is left to archive."""
         self._background.drain()
 
     def close(self) -> None:
-        """Stop after the step in hand."""
+        """Stop after a step: one that was begun gets its first, or short calls never archive."""
         self._closing.set()
+        self._background.drain()
         self._background.close()
 
 
-def _idle(snapshot: Snapshot, place: WorkspaceId, terms: Terms) -> list[int]:
-    return snapshot.archiving.idle(place, terms.cutoff, terms.keep, json.dumps(terms.hot))
-
-
-def _archive(
-    transaction: Transaction, place: WorkspaceId, keys: Sequence[int], cutoff: Instant
-) -> int:
-    idle = transaction.archiving.still(keys, place, cutoff)
-    return transaction.nodes.set_status(idle, Status.ARCHIVED)
+def _claim(transaction: Transaction, place: WorkspaceId, today: str) -> bool:
+    """Note that today's archiving has begun; False where another process was faster."""
+    if transaction.meta.find(LAST_GC + place) == today:
+        return False
+    transaction.meta.set(LAST_GC + place, today)
+    return True

@@ -54,6 +54,7 @@ class Archive:
 class Desktop:
     """One viewport. `cold` is one page; `cold_total` counts all cold nodes.
 
+    `archived_now` counts what was archived, as far as it was not told before.
     `anchored` is the node where the agent stopped, `head` what has superseded it since;
     `last_session` the newest activity of
     another connection.
@@ -109,7 +110,8 @@ class Viewport:
     def open(self, workspace: str | None, *, cursor: str | None = None, page: int = 40) -> Desktop:
         """The workspace's viewport; makes its session root when there is none.
 
-        Waits for the write lock only there. Archiving runs at most once a day.
+        Waits for the write lock only there. What lies idle is archived at most once a day, and
+        waited for a moment; `archived_now` is what was since the last opening of this process.
         """
         place = self._engine.workspace(workspace)
         after = decode_cursor(cursor) if cursor else None
@@ -117,7 +119,7 @@ class Viewport:
             self._history.flush()
         created = self._ensure_root(place)
         notes: list[str] = []
-        archived = self._archiver.collect(place, notes)
+        archived = 0 if created else self._archiver.collect(place, notes)
         if self._history.owes_focus:
             notes.append(f"{self._history.waiting} history entries wait for another writer")
         with self._engine.database.read() as snapshot:

@@ -83,6 +83,9 @@ SELECT at, kind, id, title, status, actor, detail FROM (
     SELECT * FROM deleted)
  ORDER BY at DESC, place DESC, tie DESC LIMIT :take OFFSET :skip
 """
+ARCHIVER: Final = "archiving"
+"""Who archives what lies idle: nobody's activity."""
+
 # The inner scans stop at the first row of someone else, or after a bounded look back.
 _LAST_OTHER: Final = """
 SELECT actor, at FROM (
@@ -90,7 +93,7 @@ SELECT actor, at FROM (
         SELECT actor, at FROM (
             SELECT actor, at FROM changes WHERE workspace_id = :workspace
              ORDER BY at DESC LIMIT 5000)
-         WHERE actor <> :current LIMIT 1)
+         WHERE actor NOT IN (:current, 'archiving') LIMIT 1)
     UNION ALL
     SELECT * FROM (
         SELECT actor, at FROM (
