@@ -26,6 +26,7 @@ from cortex.services.meaning import yielding
 from cortex.services.similar import settle, sight
 from cortex.store import turnstile, writing
 from cortex.store.database import Database, Transaction
+from cortex.store.refusals import is_busy
 from cortex.store.turns import Turns
 from cortex.store.turnstile import Turnstile
 
@@ -398,3 +399,78 @@ def test_who_waits_for_the_index_goes_before_the_writers(
     patient.adding.add_node("fact", Fields(text="the harbour freezes in January"))
     assert pending(patient) == 1
     assert patient.indexing.wait(None, 30.0) == 0
+
+
+# Interrupts, of a person at a prompt, at the worst moments
+
+
+def writes_again(database: Database) -> None:
+    """This process and another one can write."""
+    with database.write("after", wait=5) as transaction:
+        add("after")(transaction)
+    with closing(sqlite3.connect(database.path, timeout=1, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+
+def interrupting(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> None:
+    """The next call of it does its work, and then an interrupt comes."""
+    real = getattr(owner, name)
+
+    def call(*args: object, **named: object) -> None:
+        monkeypatch.setattr(owner, name, real)
+        real(*args, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, name, call)
+
+
+@pytest.mark.parametrize("where", ["in line", "after BEGIN", "before the commit"])
+def test_an_interrupt_keeps_neither_the_turn_nor_the_lock(
+    database: Database, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    inner = database._writing
+    owner, name = {
+        "in line": (inner._turns, "take"),
+        "after BEGIN": (inner, "_lock_file"),
+        "before the commit": (inner._turns, "hand_to_short"),
+    }[where]
+    interrupting(monkeypatch, owner, name)
+    with pytest.raises(KeyboardInterrupt), database.write("one", short=True) as transaction:
+        add("interrupted")(transaction)
+    writes_again(database)
+
+
+class Interrupting:
+    """A connection of which one statement is interrupted once it is done, in one thread."""
+
+    def __init__(self, connection: sqlite3.Connection, statement: str) -> None:
+        self._real, self._statement = connection, statement
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    def execute(self, statement: str, *bound: object) -> sqlite3.Cursor:
+        done = self._real.execute(statement, *bound)  # type: ignore[arg-type]  # handed through
+        if statement == self._statement:
+            raise KeyboardInterrupt
+        return done
+
+
+def test_an_interrupt_after_a_member_s_release_leaves_the_others(database: Database) -> None:
+    inner = database._writing
+    real = inner._connection
+    inner._connection = Interrupting(real, writing._END_MEMBER)  # type: ignore[assignment]
+    line = Line(database, (add("kept"), True), (add("interrupted"), True))
+    inner._connection = real
+    assert isinstance(line.errors.pop(1), KeyboardInterrupt)
+    assert line.errors == {}
+    assert written(database)[0][0] == "actor 0"
+    writes_again(database)
+
+
+def test_one_who_recovers_the_log_is_waited_for_as_any_writer() -> None:
+    recovering = sqlite3.OperationalError("database is locked")
+    recovering.sqlite_errorcode = sqlite3.SQLITE_BUSY_RECOVERY
+    assert is_busy(recovering)
+    recovering.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    assert not is_busy(recovering)

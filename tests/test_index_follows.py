@@ -161,6 +161,24 @@ def test_an_edited_text_is_no_longer_found_by_its_old_words(memory: Memory) -> N
 # Superseding
 
 
+def test_broken_unicode_from_a_foreign_shell_stops_no_write_and_no_view(
+    memory: Memory, home: Path
+) -> None:
+    node = add(memory, "will be broken")
+    with closing(sqlite3.connect(home / "cortex.db", isolation_level=None)) as shell:
+        data = r'{"text":"halves \ud800 and \u0000","k\udc00":"v"}'
+        shell.execute("UPDATE nodes SET data = ? WHERE id = ?", (data, node))
+    other = add(memory, "written after it")
+    assert memory.indexing.wait(None, 60) == 0
+    assert found(memory, "halves") == [node]
+    shown = ask(memory, "graph_get_node", node_id=node)["node"]
+    assert (shown["text"], shown["data"]) == ("halves \ufffd and \ufffd", {"k\ufffd": "v"})
+    for tool in ("session_timeline", "desktop_open", "temporal_walk", "desktop_history"):
+        ask(memory, tool)
+    ask(memory, "graph_update_node", node_id=node, text="mended")
+    ask(memory, "graph_delete_node", node_id=other)
+
+
 def test_the_first_wording_finds_the_head_alone(memory: Memory) -> None:
     first, second, head = ports(memory)
     for tool in ("vector_search", "graph_search"):

@@ -84,7 +84,7 @@ def _sealed(value: dict[str, Any]) -> Sealed:
 
     The encoder refuses lone surrogates and what is no value; NUL and numbers that JSON cannot
     write are looked for in what it wrote. Then each value is looked at in turn, at ten times
-    the cost. Raises TypeError as `json_safe`.
+    the cost. Raises TypeError for what neither takes for a value.
     """
     try:
         written = _object(value)

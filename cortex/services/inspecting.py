@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cortex.domain.errors import AmbiguousError, NotFoundError
 from cortex.domain.instants import Instant
-from cortex.domain.values import PREFIX, Node, NodeId, Relation, WorkspaceId
+from cortex.domain.values import PREFIX, Node, NodeId, Relation, WorkspaceId, unpack
 from cortex.services.engine import Engine
 from cortex.services.reach import reach_of
 from cortex.services.resolving import chain_of, describe, resolve_node
@@ -169,7 +168,7 @@ def _changes(rows: Sequence[LogRow], present: Node | None) -> tuple[Change, ...]
 def _flat(before: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if before is None:
         return None
-    return {**json.loads(before["data"]), **{name: before[name] for name in _COLUMNS}}
+    return {**unpack(before["data"]), **{name: before[name] for name in _COLUMNS}}
 
 
 def _fields_of(node: Node) -> dict[str, Any]:

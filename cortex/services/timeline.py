@@ -8,7 +8,6 @@ worker has such pages, and SQLite the same rows where it is out, with `degraded`
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -17,7 +16,7 @@ from cortex.domain.activity import EventRow, StepRow, Told
 from cortex.domain.errors import BusyError, InvalidError, UnavailableError
 from cortex.domain.instants import Instant, parse_window
 from cortex.domain.taxonomy import NodeType, RelationType, parse_kind
-from cortex.domain.values import Node, Relation, WorkspaceId, shorten
+from cortex.domain.values import Node, Relation, WorkspaceId, shorten, unpack
 from cortex.graph.expansion import subgraph
 from cortex.services.activity import HistorySource, degraded_by
 from cortex.services.engine import Engine
@@ -228,7 +227,7 @@ def _taking_part(
 
 
 def _event(row: EventRow) -> Event:
-    data = json.loads(row.title) if row.title else {}
+    data = unpack(row.title) if row.title else {}
     title = data.get("title") or data.get("text") or data.get("path") or ""
     gone = row.status is None
     return Event(

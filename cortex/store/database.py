@@ -26,7 +26,7 @@ from cortex.store.filesystems import MOUNTS, refuse_network
 from cortex.store.keywords import TERMS_TABLE
 from cortex.store.meta import EPOCH, LOG_FLOOR, Meta
 from cortex.store.presence import Presence
-from cortex.store.refusals import translate, translated
+from cortex.store.refusals import is_busy, translate, translated
 from cortex.store.schema import APPLICATION_ID, MIGRATIONS
 from cortex.store.transaction import Snapshot, Transaction
 from cortex.store.upgrade import is_original, upgrade_original
@@ -257,7 +257,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+            if not is_busy(error) or time.monotonic() >= deadline:
                 raise
             time.sleep(0.005)
         else:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import Action
-from cortex.domain.values import NodeId, WorkspaceId
+from cortex.domain.values import NodeId, WorkspaceId, unpack
 
 _ADD: Final = """
 INSERT INTO navigation_history(workspace_id, node_id, action, context, created_at)
@@ -107,7 +107,7 @@ class Navigation:
         """Newest first; the node of an entry may be gone."""
         rows = self._connection.execute(_NEWEST, {"workspace": workspace, "limit": limit})
         return [
-            Visit(WorkspaceId(ws), NodeId(node), Action(action), json.loads(context), Instant(at))
+            Visit(WorkspaceId(ws), NodeId(node), Action(action), unpack(context), Instant(at))
             for _, ws, node, action, context, at in rows
         ]
 

@@ -30,6 +30,11 @@ def busy() -> BusyError:
     )
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another one has the lock now, whatever it does with it (recover the log, say)."""
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
 def translate(error: sqlite3.Error, path: Path) -> CortexError:
     """The error of this tree that says what the caller can do about SQLite's."""
     text = str(error).lower()

@@ -28,7 +28,7 @@ from cortex.domain.instants import Clock
 from cortex.store.changes import Changes
 from cortex.store.derive import derive
 from cortex.store.presence import Presence
-from cortex.store.refusals import busy, translate, translated
+from cortex.store.refusals import busy, is_busy, translate, translated
 from cortex.store.transaction import Transaction
 from cortex.store.turns import Turns
 from cortex.store.turnstile import Turnstile
@@ -101,13 +101,19 @@ class Writing:
                 )
                 self._connection.execute(_END_WRITER)
                 if group.within:
-                    self._connection.execute(_END_MEMBER)
+                    # First: an interrupt after RELEASE must not ask for what is no more.
                     group.within = False
+                    self._connection.execute(_END_MEMBER)
         except BaseException as error:
             self._take_back(group, error)
             raise
-        group.members += 1
-        self._pass_on(group)
+        try:
+            group.members += 1
+            self._pass_on(group)
+        except BaseException:
+            if self._turns.mine:
+                self._finish(group)
+            raise
         group.ended.wait()
         if isinstance(group.error, sqlite3.Error):
             raise translate(group.error, self._path) from group.error
@@ -132,8 +138,11 @@ class Writing:
             if not self._turns.take(deadline - time.monotonic(), short=short):
                 raise busy()
         except BaseException:
-            if self._group is not None and self._turns.mine:  # handed over to one who leaves
-                self._finish(self._group)
+            if self._turns.mine:  # given to one who was interrupted and leaves
+                if self._group is None:
+                    self._turns.release()
+                else:
+                    self._finish(self._group)
             raise
         group = self._group
         try:
@@ -147,11 +156,15 @@ class Writing:
                 self._presence.check_writable()
                 return group
         except BaseException as error:
-            if group is None:
+            if group is not None:
+                self._take_back(group, error)
+                raise
+            self._group = None
+            try:
+                self._roll_back()  # an interrupt may come right after BEGIN
+            finally:
                 self._turnstile.leave()
                 self._turns.release()
-            else:
-                self._take_back(group, error)
             raise
 
     def _lock_file(self, deadline: float) -> None:
@@ -165,7 +178,7 @@ class Writing:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
-                if inside or left <= 0 or error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                if inside or left <= 0 or not is_busy(error):
                     raise
             else:
                 return
