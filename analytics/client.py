@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _ROOT: Final = str(Path(__file__).resolve().parent.parent)
 _FLAGS: Final[int] = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # of Windows alone
 _LAST_WORDS: Final = 2000
+_READING: Final = 600.0  # seconds in which one that has not answered yet may read a large file
 
 
 class Worker:
@@ -68,17 +69,33 @@ class Worker:
         """The answer, as fresh as the file is when the worker begins.
 
         Raises BusyError when it is not there within `timeout` seconds (the worker is ended,
-        so as not to work for nobody), or when others' questions keep the worker for longer
-        than `wait` (it goes on), UnavailableError when the worker cannot run.
+        so as not to work for nobody, unless it still reads the file for the first time), or
+        when others' questions or that reading keep it for longer than `wait` (it goes on),
+        UnavailableError when the worker cannot run.
         """
         limit = self._timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
         if not self._lock.acquire(timeout=max(limit if wait is None else min(wait, limit), 0.0)):
             raise _late()
         try:
+            self._settle(deadline if wait is None else min(time.monotonic() + wait, deadline))
             return self._ask(query, deadline)
         finally:
             self._lock.release()
+
+    def _settle(self, deadline: float) -> None:
+        """Wait for the answer to an earlier question that nobody waits for any more."""
+        child = self._child
+        if child is None or not child.owes:
+            return
+        try:
+            child.settle(deadline)
+        except _DiedError:
+            self._drop()
+        except BusyError:
+            if not child.reads:
+                self._drop()
+            raise
 
     def arrow(self, query: Query[Row], *, timeout: float | None = None) -> pa.Table:
         """The answer as an Arrow table; its columns are typed even where no row is.
@@ -107,7 +124,11 @@ class Worker:
                     raise UnavailableError(
                         f"the analytics worker ended twice ({error})", "", "Call again later"
                     ) from error
-            except BaseException:  # late, or interrupted: its answer would meet the next question
+            except BusyError:
+                if not child.reads:
+                    self._drop()
+                raise
+            except BaseException:  # interrupted: its answer would meet the next question
                 self._drop()
                 raise
             else:
@@ -179,6 +200,10 @@ class _Child:
             raise UnavailableError(
                 f"the analytics worker cannot start ({error})", "", "Check the Python installation"
             ) from error
+        self.owes = False
+        """Whether it was asked what nobody waits for any more."""
+        self._answered = False
+        self._began = time.monotonic()
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._carrier = threading.Thread(target=self._carry, name="analytics", daemon=True)
         self._carrier.start()
@@ -190,6 +215,25 @@ class _Child:
         self.process.wait()
         self._lines.put(b"")
 
+    @property
+    def reads(self) -> bool:
+        """Whether it still reads the file for the first time, which is worth waiting for."""
+        return not self._answered and time.monotonic() - self._began < _READING
+
+    def settle(self, deadline: float) -> None:
+        self._line(deadline)
+        self.owes = False
+
+    def _line(self, deadline: float) -> bytes:
+        try:
+            line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
+        except queue.Empty:
+            raise _late() from None
+        if not line:
+            raise _DiedError(self._last_words())
+        self._answered = True
+        return line
+
     def exchange(
         self, number: int, query: Query[Row], deadline: float
     ) -> Answer[Row] | CortexError:
@@ -199,19 +243,16 @@ class _Child:
             self.process.stdin.flush()
         except OSError as error:  # a closed pipe: it ended while nobody asked
             raise _DiedError(self._last_words()) from error
-        while True:
-            try:
-                line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
-            except queue.Empty:
-                raise _late() from None
-            if not line:
-                raise _DiedError(self._last_words())
-            try:
-                answered, answer = decode_answer(line, query)
-            except ValueError as error:
-                raise _DiedError(f"it said {line[:80]!r}") from error
-            if answered == number:
-                return answer
+        self.owes = True
+        line = self._line(deadline)
+        self.owes = False
+        try:
+            answered, answer = decode_answer(line, query)
+        except ValueError as error:
+            raise _DiedError(f"it said {line[:80]!r}") from error
+        if answered != number:
+            raise _DiedError(f"it answered question {answered}, not {number}")
+        return answer
 
     def _last_words(self) -> str:
         self._errors.seek(0, os.SEEK_END)

@@ -327,6 +327,25 @@ def test_an_answer_that_comes_too_late_is_an_error_and_the_next_one_is_its_own(
 
 
 @linux
+def test_a_worker_that_still_reads_the_file_is_left_at_it_by_whoever_waits_no_longer(
+    life: Life,
+) -> None:
+    with Worker(life.file) as warm:
+        wanted = warm.ask(Buckets(HERE))
+    with Worker(life.file) as worker:
+        with pytest.raises(BusyError):
+            worker.ask(Counts(HERE), timeout=0.0)
+        pid = worker.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(BusyError):
+            worker.ask(Buckets(HERE), wait=0.2)
+        os.kill(pid, signal.SIGCONT)
+        assert worker.ask(Buckets(HERE)) == wanted
+        assert worker.pid == pid
+
+
+@linux
 def test_whoever_waits_no_longer_for_a_busy_worker_leaves_it_at_its_work(worker: Worker) -> None:
     wanted = worker.ask(Counts(HERE))
     pid = worker.pid
