@@ -31,7 +31,6 @@ from cortex.store.database import Snapshot, Transaction
 from cortex.store.meta import LAST_GC
 from cortex.store.timeline import ARCHIVER
 
-GC_WAIT: Final = 0.05
 STEP: Final = 100
 PIECE: Final = 2_000
 GOING_ON: Final = "what lies idle is archived in the background"

@@ -16,7 +16,7 @@ from cortex.domain.taxonomy import Action, NodeType, Status
 from cortex.domain.values import Node, NodeId, Relation, WorkspaceId
 from cortex.domain.waves import decay
 from cortex.graph.proximity import adjacent
-from cortex.services.archiving import GC_WAIT, Archiver
+from cortex.services.archiving import Archiver
 from cortex.services.engine import Engine
 from cortex.services.history import History
 from cortex.services.linking import ensure_root
@@ -31,6 +31,7 @@ from cortex.store.timeline import LastActivity
 _FRONT: Final = 50
 _KEPT: Final = 12
 _RELATIONS: Final = 8
+_RESTORE_WAIT: Final = 0.05  # seconds for the write lock; a focus goes on without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,7 @@ class Viewport:
         archived = node.status is Status.ARCHIVED
         if archived and not self._engine.settings.read_only:
             try:
-                with self._engine.write(wait=GC_WAIT) as transaction:
+                with self._engine.write(wait=_RESTORE_WAIT) as transaction:
                     _restore(transaction, node)
             except BusyError:
                 notes.append("not restored from the archive: another writer holds the memory")
