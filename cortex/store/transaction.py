@@ -10,6 +10,7 @@ from cortex.store.activity import Activity
 from cortex.store.archiving import Archiving
 from cortex.store.changes import Changes
 from cortex.store.compacting import LogFolding
+from cortex.store.derive import derive
 from cortex.store.dreams import Dreams
 from cortex.store.embeddings import Embeddings, Outbox
 from cortex.store.exports import ExportRows
@@ -88,6 +89,10 @@ class Transaction(Snapshot):
         self.at = at
         self.tx = tx
         self.actor = actor
+
+    def derive(self) -> None:
+        """Bring the keyword index and the outbox up to the log's end."""
+        derive(self.meta, self.changes, self.nodes, self.keywords, self.embeddings, self.outbox)
 
     def generation(self) -> Generation:
         """What this transaction sees now: its own changes move it."""

@@ -26,7 +26,6 @@ from typing import Final
 from cortex.domain.errors import CortexError
 from cortex.domain.instants import Clock
 from cortex.store.changes import Changes
-from cortex.store.derive import derive
 from cortex.store.presence import Presence
 from cortex.store.refusals import busy, is_busy, translate, translated
 from cortex.store.transaction import Transaction
@@ -91,14 +90,7 @@ class Writing:
             with translated(self._path):
                 transaction = self._begin(actor)
                 yield transaction
-                derive(
-                    transaction.meta,
-                    transaction.changes,
-                    transaction.nodes,
-                    transaction.keywords,
-                    transaction.embeddings,
-                    transaction.outbox,
-                )
+                transaction.derive()
                 self._connection.execute(_END_WRITER)
                 if group.within:
                     # First: an interrupt after RELEASE must not ask for what is no more.

@@ -24,7 +24,6 @@ from cortex.services.keeping.export_file import Advance, ExportFile, dumped
 from cortex.services.keeping.merging import merge_file
 from cortex.services.keeping.rehearsing import rehearsal
 from cortex.store.database import Database, Transaction
-from cortex.store.derive import derive
 from cortex.store.exports import CHANGE, KEY, KINDS, NODE, RELATION, Kind
 from cortex.store.meta import DERIVED_SEQ, EPOCH, LOG_FLOOR
 
@@ -209,22 +208,11 @@ class _Loader:
             raise self._file.broken("the change has no seq or no time")
         if self._last is None:
             # Now, while the triggers' rows still name every node.
-            self._derive()
+            self._transaction.derive()
             self._transaction.exports.clear_log()
         elif seq <= self._last[0] or at < self._last[1]:
             raise self._file.broken("the log goes back")
         self._last = (seq, at)
-
-    def _derive(self) -> None:
-        transaction = self._transaction
-        derive(
-            transaction.meta,
-            transaction.changes,
-            transaction.nodes,
-            transaction.keywords,
-            transaction.embeddings,
-            transaction.outbox,
-        )
 
     def _end_log(self) -> None:
         assert self._file.log is not None  # or there would be none to take in
