@@ -19,11 +19,13 @@ from cortex.domain.taxonomy import (
     RELATION_TYPES,
     STATUSES,
     NodeType,
+    RelationType,
 )
 from cortex.domain.values import NodeId, WorkspaceId, new_id
 from cortex.graph.adjacency import rows_of
 from cortex.graph.breadth_first import table
 from cortex.graph.codes import flags
+from cortex.graph.proximity import files_of, find_degree, find_superseded
 from cortex.graph.workspace import FREE, WorkspaceGraph
 from cortex.store.database import Database, Snapshot, Transaction
 
@@ -57,6 +59,50 @@ def differences(snapshot: Snapshot, graph: WorkspaceGraph) -> list[str]:
         ("crossed in", crossed_as_keys(graph, incoming=True), far_ends(edges, 1)),
         ("found", {key for key in key_of.values() if graph.find(key) is not None}, set(order)),
     ]
+    told = [f"{name}: {got} ≠ {wanted}" for name, got, wanted in pairs if got != wanted]
+    return told + kept_differences(snapshot, graph)
+
+
+def kept_differences(snapshot: Snapshot, graph: WorkspaceGraph) -> list[str]:
+    """What the rows beside the graph, and what it tells of them, say otherwise than the store.
+
+    All of them are asked for, and stay for the next time. Relations that a shell left between
+    two workspaces are none of the graph's.
+    """
+    nodes = list(snapshot.nodes.iter_all(graph.workspace))
+    relations = list(snapshot.relations.iter_all(graph.workspace))
+    keys, ids = [node.key for node in nodes], [node.id for node in nodes]
+    key_of = dict(zip(ids, keys, strict=True))
+    inner = [each for each in relations if each.from_id in key_of and each.to_id in key_of]
+    files: dict[int, list[int]] = {key: [] for key in keys}
+    for node, file in snapshot.filerefs.rested_on(ids, 1 << 20):
+        if file in files:
+            files[key_of[node]].append(file)
+    pairs: list[tuple[str, Any, Any]] = [
+        ("kept nodes", graph.kept.nodes(snapshot, keys), nodes),
+        (
+            "kept relations",
+            graph.kept.relations(snapshot, [each.key for each in relations]),
+            relations,
+        ),
+        (
+            "kept prefixes",
+            graph.kept.unique_prefixes(snapshot, ids),
+            snapshot.nodes.unique_prefixes(ids),
+        ),
+        (
+            "files",
+            {key: list(kept) for key, kept in files_of(graph, snapshot, nodes).items()},
+            files,
+        ),
+    ]
+    if (superseded := find_superseded(graph, keys)) is not None:
+        newer = [each for each in inner if each.type is RelationType.SUPERSEDES]
+        pairs.append(("superseded", superseded, {key_of[each.to_id] for each in newer}))
+    degrees = Counter(key_of[end] for each in inner for end in (each.from_id, each.to_id))
+    for key in keys:
+        if (degree := find_degree(graph, key)) is not None:
+            pairs.append((f"degree of {key}", degree, degrees[key]))
     return [f"{name}: {got} ≠ {wanted}" for name, got, wanted in pairs if got != wanted]
 
 

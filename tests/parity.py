@@ -39,6 +39,7 @@ from cortex.vectors.embedded import EmbeddedIndex
 from cortex.vectors.embedder import Embedder
 from cortex.vectors.index import VectorFilter
 from cortex.vectors.models import resolve_model
+from tests.graph_world import kept_differences
 from tests.parity_tables import Row, Tables
 
 PLACES: Final = (WorkspaceId("w"), WorkspaceId("v"))
@@ -223,8 +224,9 @@ class Twins:
 
     def _check_graphs(self, memory: Memory, now: Tables) -> None:
         for place in PLACES:
-            with memory.engine.graphs.view(memory.engine.database, place) as (_, graph):
+            with memory.engine.graphs.view(memory.engine.database, place) as (snapshot, graph):
                 check_graph(graph, now)
+                assert not kept_differences(snapshot, graph), "rows beside the graph"
 
     def _check_vectors(self, meaning: Meaning, place: WorkspaceId, now: Tables) -> None:
         points = {

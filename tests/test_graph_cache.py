@@ -24,6 +24,7 @@ from cortex.domain.values import WorkspaceId, new_id
 from cortex.graph import row_cache
 from cortex.graph import workspace as workspace_module
 from cortex.graph.graphs import Graphs
+from cortex.graph.kept import Kept
 from cortex.graph.locator import Locator
 from cortex.graph.row_cache import RowCache
 from cortex.graph.traversal import traverse
@@ -121,6 +122,15 @@ class ForgetsToNote(WorkspaceGraph):
         self.row_cache = cache
 
 
+class KeepsOldRows(WorkspaceGraph):
+    """Planted fault: the rows beside the graph are not told of what changed."""
+
+    def _follow(self, snapshot: Snapshot, touched: Any) -> None:
+        kept, self.kept = self.kept, Kept()
+        super()._follow(snapshot, touched)
+        self.kept = kept
+
+
 STORY = [
     ("insert", 0, 2, 0, 1, 3),
     ("relate", 1, 0, 1, 4, 3),
@@ -135,7 +145,7 @@ def test_the_story_of_the_planted_faults_is_followed_by_a_sound_graph() -> None:
     assert disagreement(STORY, WorkspaceGraph) == []
 
 
-@pytest.mark.parametrize("fault", [SkipsADelta, AppendsAlways, ForgetsToNote])
+@pytest.mark.parametrize("fault", [SkipsADelta, AppendsAlways, ForgetsToNote, KeepsOldRows])
 def test_the_comparison_sees_a_planted_fault(fault: type[WorkspaceGraph]) -> None:
     try:
         found = disagreement(STORY, fault)

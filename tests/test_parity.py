@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 
 from cortex.domain.values import Generation, Node, NodeId, WorkspaceId
+from cortex.graph.kept import Kept
 from cortex.graph.locator import Locator
 from cortex.services.fields import Fields
 from cortex.store.changes import Changes, Touched
@@ -291,6 +292,10 @@ def keep_a_stale_graph_index(patch: pytest.MonkeyPatch, _: Operations) -> None:
     patch.setattr(Locator, "remove", lambda self, key: None)
 
 
+def keep_old_rows(patch: pytest.MonkeyPatch, _: Operations) -> None:
+    patch.setattr(Kept, "drop", lambda self, touched, *, entering: None)
+
+
 def skip_a_keyword_row(patch: pytest.MonkeyPatch, _: Operations) -> None:
     real = Keywords.put
 
@@ -325,6 +330,7 @@ FAULTS: Final = {
     forget_to_log_updates: "a change is not in the log",
     forget_to_log_relations_of_the_deleted: "a change is not in the log",
     keep_a_stale_graph_index: "the graph finds node",
+    keep_old_rows: "rows beside the graph",
     skip_a_keyword_row: "the nodes that say",
     skip_vector_deletions: "vectors of w",
     pay_debts_without_vectors: "a vector is not of the words",

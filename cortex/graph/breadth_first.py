@@ -13,8 +13,9 @@ search stops behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any, Final, Literal
 
@@ -57,8 +58,9 @@ class Hop:
     back: bytes
 
 
+@lru_cache(maxsize=256)
 def hop(
-    relations: Iterable[RelationType] | None, direction: Direction, *, include_derived: bool
+    relations: frozenset[RelationType] | None, direction: Direction, *, include_derived: bool
 ) -> Hop:
     """The hop of a direction; symmetric types are walked both ways whatever it is."""
     wanted = frozenset(RelationType) if relations is None else frozenset(relations)

@@ -26,7 +26,7 @@ def descendants(
 
     Every one, whatever their number: a cascade must not stop half-way. Raises NotFoundError.
     """
-    step = hop(types, "out", include_derived=False)
+    step = hop(frozenset(types), "out", include_derived=False)
     found = reach(graph, [graph.index(start)], step, NO_LIMIT, max_visited=NO_LIMIT)
     below: list[int] = []
     for level in found.levels[1:]:

@@ -2,18 +2,29 @@
 
 Idea: one look at the adjacency of both directions. Cost: the node's degree; `adjacent` is
 one lookup in each direction. Corners: parallel relations give a neighbor once; derived
-relations make no neighbors unless asked for.
+relations make no neighbors unless asked for. What nodes rest on and what supersedes them is
+read from the store where the graph lacks relations, or a node has very many.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from cortex.domain.taxonomy import RelationType
+from cortex.domain.taxonomy import FILE_RELATIONS, NODE_CODE, NodeType, RelationType
+from cortex.domain.values import Node, NodeId
 from cortex.graph.codes import MASK, flags
 from cortex.graph.workspace import WorkspaceGraph
+from cortex.store.database import Snapshot
 
 MAX_NEIGHBORS: Final = 1000
+_FILE: Final = NODE_CODE[NodeType.FILEREF]
+_TO_FILES: Final = flags(FILE_RELATIONS, include_derived=True)
+_SUPERSEDES: Final = flags([RelationType.SUPERSEDES], include_derived=True)
+_MOST: Final = 64
+"""Relations of a node, above which an index of the store is faster than looking at each."""
+_FILES_ASKED: Final = 4_000
+_FILES_KEPT: Final = 20_000
 
 
 def neighbours(
@@ -46,3 +57,64 @@ def adjacent(graph: WorkspaceGraph, a: int, b: int, *, include_derived: bool = F
             if include_derived or any(not payload & 1 for payload in payloads):
                 return True
     return False
+
+
+def files_of(
+    graph: WorkspaceGraph, snapshot: Snapshot, nodes: Sequence[Node]
+) -> dict[int, Sequence[int]]:
+    """Keys of the filerefs that each node rests on, rising; a fileref rests on itself.
+
+    The snapshot is the one that the graph has caught up to.
+    """
+    kept = graph.kept.files
+    if len(kept) > _FILES_KEPT:
+        kept.clear()
+    lacking = [node for node in nodes if node.key not in kept]
+    asked: dict[NodeId, int] = {}
+    for node in lacking:
+        files = _files_of(graph, node.key)
+        kept[node.key] = files or ()
+        if files is None:
+            asked[node.id] = node.key
+    if asked:
+        for node_id, file in snapshot.filerefs.rested_on(list(asked), _FILES_ASKED):
+            kept[asked[node_id]] = (*kept[asked[node_id]], file)
+    return {node.key: kept[node.key] for node in nodes}
+
+
+def _files_of(graph: WorkspaceGraph, key: int) -> Sequence[int] | None:
+    """None where it takes the store to tell."""
+    index = graph.find(key)
+    if index is None or graph.dangling or graph.graph.out_degree(index) > _MOST:
+        return None
+    files = {
+        graph.key[edge[1]]
+        for edge in graph.graph.out_edges(index)
+        if _TO_FILES[edge[2] & MASK] and graph.kind[edge[1]] == _FILE
+    }
+    if graph.kind[index] == _FILE:
+        files.add(key)
+    return sorted(files)
+
+
+def find_superseded(graph: WorkspaceGraph, keys: Sequence[int]) -> set[int] | None:
+    """Those of the keys that some node supersedes; None where it takes the store to tell."""
+    if graph.dangling:
+        return None
+    in_degree, in_edges = graph.graph.in_degree, graph.graph.in_edges
+    found: set[int] = set()
+    for key in keys:
+        index = graph.find(key)
+        if index is None or in_degree(index) > _MOST:
+            return None
+        if any(_SUPERSEDES[edge[2] & MASK] for edge in in_edges(index)):
+            found.add(key)
+    return found
+
+
+def find_degree(graph: WorkspaceGraph, key: int) -> int | None:
+    """How many relations the node has, either way; None where it takes the store to tell."""
+    index = graph.find(key)
+    if index is None or graph.dangling:
+        return None
+    return int(graph.graph.in_degree(index) + graph.graph.out_degree(index))

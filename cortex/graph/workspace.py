@@ -42,6 +42,7 @@ from cortex.graph.adjacency import Flags, Rows, grouped, inverse
 from cortex.graph.chronology import Chronology, stamp
 from cortex.graph.codes import MASK, NODE, RELATION, SHIFT, STATUS
 from cortex.graph.columns import Columns, read_columns
+from cortex.graph.kept import Kept
 from cortex.graph.locator import Locator
 from cortex.graph.row_cache import Crossed, RowCache
 from cortex.graph.scratch import Scratch
@@ -87,6 +88,7 @@ class WorkspaceGraph:
         self.dangling = False
         self.row_cache = RowCache(self.graph)
         self.scratch = Scratch()
+        self.kept = Kept()
 
     # ── following the store ───────────────────────────────────────────────────────────────
 
@@ -134,6 +136,9 @@ class WorkspaceGraph:
         self.row_cache.fill(columns, order)
 
     def _follow(self, snapshot: Snapshot, touched: Touched) -> None:
+        # First of all, so that no failure on the way leaves an old row behind.
+        foreign = any(self._nodes.find(key) is None for key in touched.nodes)
+        self.kept.drop(touched, entering=foreign)
         nodes = snapshot.nodes.brief_by_keys(self.workspace, touched.nodes)
         relations = snapshot.relations.brief_by_keys(self.workspace, touched.relations)
         gone_nodes = self._nodes.among(touched.nodes, besides={node.key for node in nodes})
@@ -295,4 +300,4 @@ class WorkspaceGraph:
         located = self._nodes.memory_bytes() + self._relations.memory_bytes()
         payloads = 48 * len(self.key) + 56 * self.graph.num_edges()
         kept = self.row_cache.memory_bytes() + self.scratch.memory_bytes() + 120 * len(self.weights)
-        return arrays + located + payloads + kept
+        return arrays + located + payloads + kept + self.kept.memory_bytes()

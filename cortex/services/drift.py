@@ -8,13 +8,15 @@ and no lock is held meanwhile. Cost: two indexed queries, then one stat a distin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from cortex.config import Settings
 from cortex.domain.values import Node, NodeId
+from cortex.graph.proximity import files_of
+from cortex.graph.workspace import WorkspaceGraph
 from cortex.services.files import Freshness, freshness
 from cortex.services.reach import Reach, reach_of
 from cortex.store.database import Database, Snapshot
@@ -62,8 +64,24 @@ class Drift:
     def rests(self, snapshot: Snapshot, ids: Sequence[str]) -> Rests:
         """What the nodes rest on, for asking the disk once the snapshot is let go."""
         pairs = snapshot.filerefs.rested_on(ids, _PAIRS) if ids else []
+        return self._rests(snapshot, pairs, snapshot.nodes.by_keys)
+
+    def rests_within(
+        self, snapshot: Snapshot, graph: WorkspaceGraph, nodes: Sequence[Node]
+    ) -> Rests:
+        """The same, told by the graph of a view where it can tell."""
+        files = files_of(graph, snapshot, nodes)
+        pairs = [(node.id, file) for node in nodes for file in files[node.key]][:_PAIRS]
+        return self._rests(snapshot, pairs, lambda keys: graph.kept.nodes(snapshot, keys))
+
+    def _rests(
+        self,
+        snapshot: Snapshot,
+        pairs: Sequence[tuple[NodeId, int]],
+        read: Callable[[Sequence[int]], Sequence[Node]],
+    ) -> Rests:
         keys = list(dict.fromkeys(key for _, key in pairs))[:_FILES]
-        files = {file.key: file for file in snapshot.nodes.by_keys(keys) if _was_read(file)}
+        files = {file.key: file for file in (read(keys) if keys else ()) if _was_read(file)}
         reach = reach_of(snapshot, self._settings) if files else Reach(())
         return Rests(pairs, files, reach)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from cortex.domain.values import Node
+from cortex.graph.workspace import WorkspaceGraph
 from cortex.services.drift import Drifted, Rests
 from cortex.services.engine import Engine
 from cortex.services.reach import Reach
@@ -41,3 +43,14 @@ def ask(engine: Engine, snapshot: Snapshot, ids: Sequence[str]) -> Asked:
     if not ids:
         return Asked({}, Rests((), {}, Reach(())))
     return Asked(snapshot.nodes.unique_prefixes(ids), engine.drift.rests(snapshot, ids))
+
+
+def ask_within(
+    engine: Engine, snapshot: Snapshot, graph: WorkspaceGraph, nodes: Sequence[Node]
+) -> Asked:
+    """The same of nodes of the graph's workspace; no query for what the graph knows."""
+    ids = [node.id for node in nodes]
+    return Asked(
+        graph.kept.unique_prefixes(snapshot, ids),
+        engine.drift.rests_within(snapshot, graph, nodes),
+    )

@@ -9,14 +9,15 @@ from typing import Final, Literal
 
 from cortex.domain.errors import InvalidError, NotFoundError
 from cortex.domain.taxonomy import NodeType, RelationType, parse_kind
-from cortex.domain.values import Node, NodeId, Relation, WorkspaceId
+from cortex.domain.values import Node, Relation, WorkspaceId
 from cortex.graph.expansion import subgraph
+from cortex.graph.proximity import find_degree
 from cortex.graph.traversal import traverse
 from cortex.graph.walking import walk
 from cortex.graph.workspace import WorkspaceGraph
 from cortex.services.engine import Engine
 from cortex.services.history import History
-from cortex.services.naming import Known, ask
+from cortex.services.naming import Known, ask, ask_within
 from cortex.services.resolving import resolve_node
 from cortex.services.warnings import Warnings, warnings_of
 from cortex.store.database import Snapshot
@@ -166,9 +167,9 @@ class Reading:
                 include_derived=derived,
             )
             depths = dict(found.nodes)
-            nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
-            relations_found = tuple(snapshot.relations.by_keys(found.relations))
-            asked = ask(self._engine, snapshot, shown_ids((start,), nodes, offset))
+            nodes = graph.kept.nodes(snapshot, [key for key, _ in found.nodes])
+            relations_found = tuple(graph.kept.relations(snapshot, found.relations))
+            asked = ask_within(self._engine, snapshot, graph, shown((start,), nodes, offset))
             seq = snapshot.generation().seq
         self._history.traversed(start, sorted(wanted), found.total)
         return Traversed(
@@ -192,24 +193,19 @@ class Reading:
         """The reasoning chain from a node: the strongest relation at each step."""
         with self._around([reference], workspace) as (snapshot, graph, (start,)):
             steps_taken = walk(graph, start.key, steps, direction)
-            relations = {
-                relation.key: relation
-                for relation in snapshot.relations.by_keys(
-                    [key for key, _ in steps_taken if key is not None]
-                )
-            }
-            nodes = {
-                node.key: node for node in snapshot.nodes.by_keys([key for _, key in steps_taken])
-            }
+            crossed = [key for key, _ in steps_taken if key is not None]
+            relations = {each.key: each for each in graph.kept.relations(snapshot, crossed)}
+            passed = [key for _, key in steps_taken]
+            nodes = {node.key: node for node in graph.kept.nodes(snapshot, passed)}
             path = tuple(
                 (None if relation is None else relations[relation], nodes[node])
                 for relation, node in steps_taken
             )
             if not path or path[0][1].id != start.id:
                 path = ((None, start), *path)
-            shown = [node for _, node in path]
-            warnings = warnings_of(snapshot, shown)
-            asked = ask(self._engine, snapshot, [node.id for node in shown])
+            along = [node for _, node in path]
+            warnings = warnings_of(snapshot, along, graph)
+            asked = ask_within(self._engine, snapshot, graph, along)
             seq = snapshot.generation().seq
         self._history.traversed(start, ["walk"], len(path) - 1)
         return Walked(path, warnings, asked.known(), seq)
@@ -266,12 +262,14 @@ def surroundings(
     """
     found = subgraph(graph, [node.key for node in starts], depth, offset + limit)
     depths = dict(found.nodes)
-    nodes = snapshot.nodes.by_keys([key for key, _ in found.nodes])
-    relations = tuple(snapshot.relations.by_keys(found.relations))
-    warnings = warnings_of(snapshot, starts)
+    nodes = graph.kept.nodes(snapshot, [key for key, _ in found.nodes])
+    relations = tuple(graph.kept.relations(snapshot, found.relations))
+    warnings = warnings_of(snapshot, starts, graph)
     state = snapshot.outbox.state(starts[0].key)
-    degree = snapshot.relations.degree(starts[0].id)
-    asked = ask(engine, snapshot, shown_ids(starts, nodes, offset))
+    degree = find_degree(graph, starts[0].key)
+    if degree is None:
+        degree = snapshot.relations.degree(starts[0].id)
+    asked = ask_within(engine, snapshot, graph, shown(starts, nodes, offset))
     seq = snapshot.generation().seq
 
     def finish() -> Surroundings:
@@ -291,9 +289,9 @@ def surroundings(
     return finish
 
 
-def shown_ids(starts: Sequence[Node], nodes: Sequence[Node], offset: int = 0) -> list[NodeId]:
-    """The ids that the page from `offset` on can show."""
-    return [*(node.id for node in starts), *(node.id for node in nodes[offset:][:MOST_SHOWN])]
+def shown(starts: Sequence[Node], nodes: Sequence[Node], offset: int = 0) -> list[Node]:
+    """What the page from `offset` on can show."""
+    return [*starts, *nodes[offset:][:MOST_SHOWN]]
 
 
 def _named(snapshot: Snapshot, references: Sequence[str], place: WorkspaceId) -> Iterator[Node]:

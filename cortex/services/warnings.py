@@ -9,15 +9,26 @@ from collections.abc import Container, Sequence
 
 from cortex.domain.taxonomy import Status
 from cortex.domain.values import Node, NodeId
+from cortex.graph.proximity import find_superseded
+from cortex.graph.workspace import WorkspaceGraph
 from cortex.services.resolving import describe, head_of
 from cortex.store.database import Snapshot
 
 Warnings = tuple[str, ...]
 
 
-def warnings_of(snapshot: Snapshot, nodes: Sequence[Node]) -> Warnings:
-    """One sentence per thing to know, in the order of the nodes."""
-    replaced = snapshot.relations.superseded([node.id for node in nodes])
+def warnings_of(
+    snapshot: Snapshot, nodes: Sequence[Node], graph: WorkspaceGraph | None = None
+) -> Warnings:
+    """One sentence per thing to know, in the order of the nodes.
+
+    `graph` is theirs, of the same view: it spares a query.
+    """
+    known = None if graph is None else find_superseded(graph, [node.key for node in nodes])
+    if known is None:
+        replaced = snapshot.relations.superseded([node.id for node in nodes])
+    else:
+        replaced = {node.id for node in nodes if node.key in known}
     return tuple(sentence for node in nodes for sentence in _of(snapshot, node, replaced))
 
 

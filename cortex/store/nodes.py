@@ -216,6 +216,11 @@ class Nodes:
         found = {node.key: node for node in self._list(_BY_KEYS, keys=json.dumps(list(keys)))}
         return [found[key] for key in keys if key in found]
 
+    def sized(self, keys: Sequence[int]) -> Iterator[tuple[Node, int]]:
+        """Those that exist, in no order, each with how many characters its data has."""
+        for row in self._connection.execute(_BY_KEYS, {"keys": json.dumps(list(keys))}):
+            yield node_of(row), len(row[5])
+
     def by_prefix_anywhere(self, prefix: str, limit: int = 6) -> list[Node]:
         """Of any workspace."""
         high = prefix + chr(0x10FFFF)

@@ -197,6 +197,11 @@ class Relations:
         found = {relation.key: relation for relation in rows}
         return [found[key] for key in keys if key in found]
 
+    def sized(self, keys: Sequence[int]) -> Iterator[tuple[Relation, int]]:
+        """Those that exist, in no order, each with how many characters its data has."""
+        for row in self._connection.execute(_BY_KEYS, {"keys": json.dumps(list(keys))}):
+            yield relation_of(row), len(row[7])
+
     def within(self, ids: Sequence[NodeId], limit: int = NO_LIMIT) -> list[Relation]:
         """Relations whose both ends are among `ids`, by creation."""
         return self._list(_WITHIN, ids=json.dumps(list(ids)), limit=limit)

@@ -36,15 +36,14 @@ from cortex.tools.render import (
     fitting,
     further_data,
     joined,
-    node_json,
     node_line,
-    relation_json,
     whole_json,
 )
 
 if TYPE_CHECKING:
     from cortex.domain.values import Node, Relation
     from cortex.memory import Memory
+    from cortex.tools.cards import Told
 
 DryRun = Annotated[Flag, "only say what would change"]
 Pinned = Annotated[Flag, "keep in the hot set"]
@@ -268,24 +267,18 @@ def graph_walk(
 ) -> Answer:
     """Follow how one thing led to the next (leads_to, triggers, resolves, derives_from,
     supports, answers, sequel_to, supersedes), the strongest relation at each step."""
+    from cortex.tools.cards import Told, listed
+
     found = memory.reading.walk(start_id, steps=steps, direction=direction, workspace=workspace_id)
     names = Names(*found.known)
-    lines = []
-    path: list[dict[str, Any]] = []
-    for relation, node in found.path:
-        lines.append(_step(relation, node) + node_line(node, names))
-        path.append(
-            {
-                "node": node_json(node, names=names),
-                "relation": None if relation is None else relation_json(relation),
-            }
-        )
-    path = fitting(path, STRUCTURED)
+    chain = [_step(relation, node, names) for relation, node in found.path]
+    path = fitting(chain, STRUCTURED, Told.measure)
+    lines = [each.line for each in chain]
     lines += [f"note: {note}" for note in found.notes]
     return Answer(
         joined(lines, TEXT),
         {
-            "path": path,
+            "path": listed(path),
             "notes": list(found.notes),
             "truncated": len(path) < len(found.path),
             "generation": found.generation,
@@ -293,12 +286,21 @@ def graph_walk(
     )
 
 
-def _step(relation: Relation | None, node: Node) -> str:
-    """The relation that led to a node of the chain, pointing as it is stored."""
+def _step(relation: Relation | None, node: Node, names: Names) -> Told:
+    """A node of the chain, after the relation that led to it, pointing as it is stored."""
+    from cortex.tools.cards import Told, node_card, relation_card
+
+    card = node_card(node, names)
+    line = f"{names(node.id)} {card.words}"
     if relation is None:
-        return ""
+        text = b'{"node":%b,"relation":null}' % card.written
+        return Told({"node": card.json, "relation": None}, line, text, card.size + 25)
+    way = relation_card(relation)
     name = relation.type.value
-    return f"-{name}-> " if relation.to_id == node.id else f"<-{name}- "
+    arrow = f"-{name}->" if relation.to_id == node.id else f"<-{name}-"
+    text = b'{"node":%b,"relation":%b}' % (card.written, way.written)
+    size = card.size + way.size + 21
+    return Told({"node": card.json, "relation": way.json}, f"{arrow} {line}", text, size)
 
 
 @tool(title="Split a task", sets=("roo",), writes=True)

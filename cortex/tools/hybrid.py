@@ -25,7 +25,6 @@ from cortex.tools.render import (
     joined,
     names_of,
     node_line,
-    relation_json,
 )
 
 if TYPE_CHECKING:
@@ -237,14 +236,16 @@ def find_related(
     workspace_id: Workspace | None = None,
 ) -> Answer:
     """What is joined to a memory over relations of any type, either way."""
-    from cortex.services.reading import shown_ids
+    from cortex.services.reading import shown
     from cortex.tools.paging import page_of
 
     found = memory.hybrid.relating.related(
         node_id, depth=depth, limit=limit, derived=include_derived, workspace=workspace_id
     )
-    names = names_of(memory, shown_ids((found.start,), [node for node, _ in found.nodes]))
-    page = page_of(found.nodes, found.relations, (found.start,), found.total, 0, names, _relation)
+    names = names_of(
+        memory, [node.id for node in shown((found.start,), [node for node, _ in found.nodes])]
+    )
+    page = page_of(found.nodes, found.relations, (found.start,), found.total, 0, names, _derived)
     notes = []
     if found.neighbours:
         notes.append(f"{found.neighbours} neighbours by likeness: include_derived shows them")
@@ -261,8 +262,8 @@ def find_related(
     return Answer(joined(lines), structured)
 
 
-def _relation(relation: Relation) -> dict[str, Any]:
-    return {**relation_json(relation), "derived": relation.derived}
+def _derived(relation: Relation) -> dict[str, Any]:
+    return {"derived": relation.derived}
 
 
 @tool(title="Paths between memories", sets=SETS, writes=False)

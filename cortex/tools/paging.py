@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from cortex.domain.errors import InvalidError
 from cortex.domain.values import Node, Relation
+from cortex.tools.cards import Told, listed, node_card, relation_card
 from cortex.tools.registry import Written
-from cortex.tools.render import (
-    STRUCTURED,
-    TEXT,
-    Names,
-    characters,
-    fitting,
-    node_json,
-    node_line,
-    relation_json,
-    relation_line,
-    written,
-)
+from cortex.tools.render import STRUCTURED, TEXT, Names, characters, fitting, written
 
 _LINES: Final = TEXT - 400  # beside them stand the start node and the footer
 
@@ -35,15 +25,6 @@ class Page:
     truncated: bool
     next_cursor: str | None
     footer: str
-
-
-class _Told(NamedTuple):
-    """A node or relation in both forms; its JSON written, and how many characters that is."""
-
-    json: dict[str, Any]
-    line: str
-    written: bytes
-    size: int
 
 
 def read_offset(cursor: str | None) -> int:
@@ -66,13 +47,14 @@ def page_of(
     total: int,
     offset: int,
     names: Names,
-    shape: Callable[[Relation], dict[str, Any]] = relation_json,
+    further: Callable[[Relation], dict[str, Any]] | None = None,
 ) -> Page:
     """The nodes from `offset` on that fit both forms of the answer, with their relations.
 
     `pairs` begins with the first page. A relation stands on the page of its later end, so
     that the pages together have each once; it is dropped only where one node has more
-    relations than a whole page can show.
+    relations than a whole page can show. `further` gives what the JSON of a relation has
+    beside its own fields.
     """
     place = {node.id: at for at, (node, _) in enumerate(pairs)}
     place.update({node.id: -1 for node in starts})
@@ -81,24 +63,19 @@ def page_of(
         if relation.from_id in place and relation.to_id in place:
             due.setdefault(max(place[relation.from_id], place[relation.to_id]), []).append(relation)
 
-    def told(at: int) -> list[_Told]:
-        return [
-            _told(shape(relation), relation_line(relation, names)) for relation in due.get(at, ())
-        ]
+    def told(at: int) -> list[Told]:
+        return [_told_relation(relation, names, further) for relation in due.get(at, ())]
 
     first = told(-1) if offset == 0 else []
-    shown = fitting(first, STRUCTURED, _size)
+    shown = fitting(first, STRUCTURED, Told.measure)
     cut = len(shown) < len(first)
     room = STRUCTURED - sum(each.size + 1 for each in shown)
     space = _LINES - sum(len(each.line) + 1 for each in shown)
-    nodes: list[_Told] = []
+    nodes: list[Told] = []
     for at, (node, depth) in enumerate(pairs[offset:], offset):
-        item = node_json(node, names=names)
-        item["depth"] = depth
-        line = f"depth {depth}: {node_line(node, names, title=item['title'])}"
-        mine, own = _told(item, line), told(at)
+        mine, own = _told_node(node, depth, names), told(at)
         if not nodes:
-            fit = fitting(own, room - mine.size, _size)
+            fit = fitting(own, room - mine.size, Told.measure)
             cut, own = cut or len(fit) < len(own), fit
         for each in (mine, *own):
             room -= each.size + 1
@@ -113,8 +90,8 @@ def page_of(
     if more:
         footer += f"; next: cursor={reached}" if nodes else "; raise limit"
     return Page(
-        _listed(nodes),
-        _listed(shown),
+        listed(nodes),
+        listed(shown),
         [each.line for each in (*nodes, *shown)],
         more or cut,
         str(reached) if more and nodes else None,
@@ -122,15 +99,28 @@ def page_of(
     )
 
 
-def _told(item: dict[str, Any], line: str) -> _Told:
-    text = written(item)
-    return _Told(item, line, text, characters(text))
+def _told_node(node: Node, depth: int, names: Names) -> Told:
+    card = node_card(node, names)
+    more = b',"depth":%d}' % depth
+    return Told(
+        {**card.json, "depth": depth},
+        f"depth {depth}: {names(node.id)} {card.words}",
+        card.written[:-1] + more,
+        card.size + len(more) - 1,
+    )
 
 
-def _listed(told: Sequence[_Told]) -> Written:
-    text = b"[%b]" % b",".join([each.written for each in told])
-    return Written([each.json for each in told], text)
-
-
-def _size(each: _Told) -> int:
-    return each.size
+def _told_relation(
+    relation: Relation, names: Names, further: Callable[[Relation], dict[str, Any]] | None
+) -> Told:
+    card = relation_card(relation)
+    if further is None:
+        return Told(card.json, card.line(names), card.written, card.size)
+    more = further(relation)
+    added = b"," + written(more)[1:]
+    return Told(
+        {**card.json, **more},
+        card.line(names),
+        card.written[:-1] + added,
+        card.size - 1 + characters(added),
+    )

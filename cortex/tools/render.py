@@ -193,7 +193,12 @@ def node_line(node: Node, names: Names, *, cut: int = 160, title: str | None = N
 
     `title` is the node's, where the caller has it at hand already.
     """
-    parts = [names(node.id), node.type.value]
+    return f"{names(node.id)} {node_words(node, names, cut=cut, title=title)}"
+
+
+def node_words(node: Node, names: Names, *, cut: int = 160, title: str | None = None) -> str:
+    """The line of a node without its id."""
+    parts = [node.type.value]
     if said := mark(node, names).rstrip():
         parts.append(said)
     title = shorten(node.title if title is None else title, 100)
@@ -208,14 +213,20 @@ def node_line(node: Node, names: Names, *, cut: int = 160, title: str | None = N
 
 def relation_line(relation: Relation, names: Names) -> str:
     """One line: from -type-> to, the weight where it is not 1; a verb as it was said."""
+    near, arrow, far, weight = relation_words(relation)
+    return f"{names(near)} {arrow} {names(far)}{weight}"
+
+
+def relation_words(relation: Relation) -> tuple[str, str, str, str]:
+    """The line of a relation in its parts: an id, an arrow, an id, the weight."""
     weight = "" if relation.weight == 1.0 else f" ({relation.weight:g})"
     label = relation.data.get("label")
     kind = relation.type.value
     name = f"{kind}:{shorten(label, _NAME)}" if isinstance(label, str) else kind
-    ends = relation.from_id, relation.to_id
-    if relation.data.get("from") == relation.to_id:
-        ends = ends[1], ends[0]
-    return f"{names(ends[0])} -{name}-> {names(ends[1])}{weight}"
+    near, far = relation.from_id, relation.to_id
+    if relation.data.get("from") == far:
+        near, far = far, near
+    return near, f"-{name}->", far, weight
 
 
 def joined(lines: Sequence[str], budget: int = TEXT) -> str:
