@@ -184,12 +184,12 @@ async def test_the_pages_of_a_hub_have_each_node_and_each_relation_once(
     assert len(relations) == len(set(relations)) >= WHEEL
 
 
-async def test_a_memory_shows_the_twenty_nearest_and_where_the_rest_are(
+async def test_a_memory_shows_the_ten_nearest_and_where_the_rest_are(
     client: Client, centre: str
 ) -> None:
     found = await call(client, "graph_get_node", node_id=centre)
     focus = await call(client, "desktop_focus", node_id=centre, workspace_id="hub")
-    assert len(found["nodes"]) == len(focus["nodes"]) == 20
+    assert len(found["nodes"]) == len(focus["nodes"]) == 10
     assert [node["id"] for node in focus["nodes"]] == [node["id"] for node in found["nodes"]]
     assert found["total"] == focus["total"] >= SPOKES
     rest = await call(client, "graph_get_node", node_id=centre, cursor=found["next_cursor"])

@@ -24,7 +24,7 @@ from cortex.store.database import Snapshot
 from cortex.store.embeddings import IndexState
 
 MAX_DEPTH: Final = 10
-AROUND: Final = 20
+AROUND: Final = 10
 """How many nodes are shown around one, unless more are asked for."""
 MOST_SHOWN: Final = 120
 """No page shows more nodes: each takes 200 characters of JSON, or 24 of a line, at least."""
@@ -143,7 +143,7 @@ class Reading:
         depth: int = 3,
         direction: Direction = "out",
         types: Sequence[str] = (),
-        limit: int = 50,
+        limit: int = 2 * AROUND,
         offset: int = 0,
         derived: bool = False,
         workspace: str | None = None,

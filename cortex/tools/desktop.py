@@ -186,7 +186,7 @@ def _toward(relation: Relation, node: Node) -> str:
 def desktop_focus(
     memory: Memory,
     node_id: NodeRef,
-    limit: Limit = 20,
+    limit: Limit = 10,
     workspace_id: Workspace | None = None,
 ) -> Answer:
     """Work on a node: it whole, its surroundings to depth 2, and warnings; moves the anchor and

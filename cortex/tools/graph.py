@@ -109,7 +109,7 @@ def graph_get_node(
     memory: Memory,
     node_id: NodeRefs,
     depth: Annotated[int, Field(ge=0, le=10, description="hops around it")] = 2,
-    limit: Limit = 20,
+    limit: Limit = 10,
     cursor: Cursor | None = None,
     workspace_id: Workspace | None = None,
 ) -> Answer:
@@ -220,7 +220,7 @@ def graph_traverse(
     relation: RelationKinds = (),
     depth: Depth = 3,
     direction: Literal["out", "in", "both"] = "out",
-    limit: Annotated[int, Field(ge=1, le=1000)] = 50,
+    limit: Annotated[int, Field(ge=1, le=1000)] = 20,
     types: NodeKinds = (),
     cursor: Cursor | None = None,
     derived: Annotated[Flag, "follow derived links too"] = False,
