@@ -110,7 +110,7 @@ def test_the_children_of_the_old_root_go_below_the_other_with_its_relations_and_
     assert RelationType.RELATED_TO in {r.type for r, _ in (*shown.outgoing, *shown.incoming)}
     with pytest.raises(NotFoundError):
         memory.inspecting.locate(old)
-    visits = memory.viewport.history("a")
+    visits = memory.viewport.history("a").entries
     assert [entry.visit.node_id for entry in visits] == [root]
 
 
@@ -125,7 +125,7 @@ def test_a_rename_keeps_ids_history_timeline_and_the_log(memory: Memory, other: 
     kinds = [(event.at, event.kind, event.id) for event in before]
     after = memory.timeline.session_timeline(workspace="garden").events
     assert [each for each in ((e.at, e.kind, e.id) for e in after) if each in kinds] == kinds
-    assert memory.viewport.history("garden")[0].visit.node_id == fact
+    assert memory.viewport.history("garden").entries[0].visit.node_id == fact
     assert texts(other, "beans", "garden") == ["Water the beans"]
     assert graph(other, "garden") == stored(other, "garden")
     assert [place.name for place in other.workspaces.list()] == ["garden"]
@@ -172,7 +172,7 @@ def test_delete_takes_everything_nested_sessions_too_and_leaves_the_rest(
     assert memory.workspaces.delete("b").nodes == 6
     assert graph(other, "b") == (set(), 0)
     assert [place.name for place in other.workspaces.list()] == ["a"]
-    assert memory.viewport.history("b") == ()
+    assert memory.viewport.history("b").entries == ()
 
 
 def test_an_idempotency_key_goes_with_its_workspace(memory: Memory) -> None:

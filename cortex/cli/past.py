@@ -49,7 +49,7 @@ def _print_visits(memory: Memory, workspace: str | None, limit: int, *, as_json:
     from cortex.cli.looking import dump, out, table
     from cortex.domain.values import shorten
 
-    entries = memory.viewport.history(workspace, limit)
+    entries = memory.viewport.history(workspace, limit).entries
     if as_json:
         shown = [
             {

@@ -20,6 +20,7 @@ from cortex.services.archiving import Archiver
 from cortex.services.engine import Engine
 from cortex.services.history import History
 from cortex.services.linking import ensure_root
+from cortex.services.naming import Known, ask
 from cortex.services.reading import AROUND, Surroundings, surroundings
 from cortex.services.resolving import head_of, resolve_node
 from cortex.services.waves import hours, strongest
@@ -88,6 +89,15 @@ class Entry:
 
     visit: Visit
     node: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Entries of the history, the newest first."""
+
+    entries: tuple[Entry, ...]
+    known: Known
+    generation: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,14 +267,17 @@ class Viewport:
         """Let archiving stop."""
         self._archiver.close()
 
-    def history(self, workspace: str | None, limit: int = 20) -> tuple[Entry, ...]:
+    def history(self, workspace: str | None, limit: int = 20) -> Looked:
         """The newest entries first."""
         place = self._engine.workspace(workspace)
         self._history.flush()
         with self._engine.database.read() as snapshot:
             visits = snapshot.navigation.newest(place, limit)
             found = {node.id: node for node in snapshot.nodes.by_ids([v.node_id for v in visits])}
-        return tuple(Entry(visit, found.get(visit.node_id)) for visit in visits)
+            asked = ask(self._engine, snapshot, list(found))
+            seq = snapshot.generation().seq
+        entries = tuple(Entry(visit, found.get(visit.node_id)) for visit in visits)
+        return Looked(entries, asked.known(), seq)
 
 
 def _head(snapshot: Snapshot, node: Node | None) -> Node | None:

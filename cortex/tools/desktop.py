@@ -82,12 +82,12 @@ def _desktop_json(desktop: Desktop, max_chars: int, names: Names) -> dict[str, A
         "generation": desktop.generation,
     }
     room = max_chars - size(structured) - 120
-    hot = fitting([_hot_json(node, names) for node in desktop.hot], int(room * _HOT_SHARE))
+    hot = fitting((_hot_json(node, names) for node in desktop.hot), int(room * _HOT_SHARE))
     structured["hot"] = hot
     if len(hot) < len(desktop.hot):
         structured["notes"].append(f"{len(desktop.hot) - len(hot)} hot nodes did not fit")
     room = max_chars - size(structured) - 120
-    cold = [{"type": node.type.value, **brief_json(node, 80, names)} for node in desktop.cold]
+    cold = ({"type": node.type.value, **brief_json(node, 80, names)} for node in desktop.cold)
     structured["cold"] = fitting(cold, room)
     shown = len(structured["cold"])
     if shown < len(desktop.cold):
@@ -227,11 +227,11 @@ def desktop_history(
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
 ) -> Answer:
     """Where you were, newest first: focuses, searches, traversals and what led to each."""
-    entries = memory.viewport.history(workspace_id, limit)
-    names = names_of(memory, [entry.node.id for entry in entries if entry.node])
+    found = memory.viewport.history(workspace_id, limit)
+    names = Names(*found.known)
     lines: list[str] = []
     shown: list[dict[str, Any]] = []
-    for entry in entries:
+    for entry in found.entries:
         visit, node = entry.visit, entry.node
         title = shorten(node.title, 80) if node else ("deleted" if visit.node_id else "")
         label = f"{names(node.id)} {node.type} {mark(node, names)}{title}" if node else title
@@ -249,12 +249,13 @@ def desktop_history(
                 "context": context,
             }
         )
+    fit = fitting(shown, STRUCTURED)
     return Answer(
         joined(lines or ["no history yet"]),
         {
-            "entries": fitting(shown, STRUCTURED),
+            "entries": fit,
             "total": len(shown),
-            "truncated": size(shown) > STRUCTURED,
-            "generation": memory.generation(),
+            "truncated": len(fit) < len(shown),
+            "generation": found.generation,
         },
     )
