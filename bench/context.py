@@ -20,6 +20,7 @@ from cortex.memory import Memory, open_memory
 from cortex.store.meta import LAST_GC
 
 RATIO: Final = 1.5  # of a local graph tool to the empty one, both at their p50
+AGAIN: Final = 20  # places that an agent comes back to
 LOCAL: Final = (Target(10),)
 ENGINE: Final = (Target(2),)
 

@@ -11,8 +11,8 @@ from cortex.cli.timing import Figure, value_of
 LIMIT: Final = 1.5
 LINEAR: Final = 1.25  # of what one node costs
 PROMISED: Final = (100_000, 1_000_000)
-_LOCAL: Final = ("open", "history", "get", "focus", "traverse", "traverse, 4 of 22 types", "walk",
-                 "cascade, planned")  # fmt: skip
+_LOCAL: Final = ("open", "history", "get", "get again", "focus", "traverse", "traverse again",
+                 "traverse, 4 of 22 types", "walk", "cascade, planned")  # fmt: skip
 BUILT: Final = "graph built"
 
 
