@@ -16,7 +16,7 @@ from cortex.config import load_settings
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import NodeType, Status
 from cortex.domain.values import NodeId, WorkspaceId
-from cortex.graph.kept import HeldNode, _Recent
+from cortex.graph.kept import HeldNode, Recent
 from cortex.memory import Memory, open_memory
 from cortex.services.fields import Fields
 from cortex.tools.registry import Written
@@ -167,7 +167,7 @@ def held(key: int, size: int) -> HeldNode:
 def test_what_is_kept_is_what_was_read_and_stays_within_its_room(
     steps: list[tuple[bool, int]],
 ) -> None:
-    kept = _Recent[HeldNode](ROOM)
+    kept = Recent[HeldNode](ROOM)
     for dropping, key in steps:
         if dropping:
             kept.drop([key])
@@ -180,7 +180,7 @@ def test_what_is_kept_is_what_was_read_and_stays_within_its_room(
 
 
 def test_what_was_asked_for_last_stays_longest() -> None:
-    kept = _Recent[HeldNode](ROOM)
+    kept = Recent[HeldNode](ROOM)
     read: list[int] = []
 
     def reading(keys: list[int]) -> list[HeldNode]:

@@ -22,7 +22,7 @@ from cortex.store.database import Snapshot
 _ROOM: Final = 8_000_000  # bytes of nodes, and of relations, in each of the two dicts
 _LARGE: Final = 16
 _NODE: Final = 2_400  # bytes of a node and of its card, beside four times its data
-_RELATION: Final = 1_400
+_RELATION: Final = 1_800
 _IDS: Final = 20_000
 
 
@@ -51,8 +51,8 @@ class Kept:
 
     def __init__(self, room: int = _ROOM) -> None:
         """Room in bytes for the nodes, and as much for the relations, of each dict."""
-        self._nodes = _Recent[HeldNode](room)
-        self._relations = _Recent[HeldRelation](room)
+        self._nodes = Recent[HeldNode](room)
+        self._relations = Recent[HeldRelation](room)
         self._unique: set[str] = set()
         self.files: dict[int, Sequence[int]] = {}
         """Keys of the filerefs that nodes rest on, by node (`proximity.files_of`)."""
@@ -93,7 +93,7 @@ class Kept:
         return self._nodes.bytes + self._relations.bytes + 100 * len(self._unique)
 
 
-class _Recent(Generic[V]):
+class Recent(Generic[V]):
     """Values by key, those longest unused out."""
 
     def __init__(self, room: int) -> None:

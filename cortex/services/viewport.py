@@ -237,11 +237,13 @@ class Viewport:
                 previous = snapshot.nodes.find(last.node_id)
                 if previous is not None and not adjacent(graph, previous.key, node.key):
                     action = Action.BRANCH
+            around = surroundings(self._engine, snapshot, graph, (node,), 2, limit)
         notes: list[str] = []
         restored = self._enter(node, action, last, notes)
-        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
-            node = resolve_node(snapshot, node.id, place, strict=True)
-            around = surroundings(self._engine, snapshot, graph, (node,), 2, limit)
+        if restored:  # which what was read before does not know
+            with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
+                node = resolve_node(snapshot, node.id, place, strict=True)
+                around = surroundings(self._engine, snapshot, graph, (node,), 2, limit)
         return Focused(around(), action, restored, tuple(notes))
 
     def _enter(self, node: Node, action: Action, last: Anchor | None, notes: list[str]) -> bool:
