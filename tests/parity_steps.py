@@ -115,7 +115,7 @@ class Operations(Twins):
     def open(self, who: int, place: str) -> None:
         """Opens the desktop, which once a day archives what lies idle."""
         self.memories[who].viewport.open(place)
-        self.memories[who].history.flush()
+        self.memories[who].history.flush(wait=10)
 
     def index(self, who: int) -> None:
         self.memories[who].indexing.step()

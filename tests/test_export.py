@@ -94,7 +94,7 @@ def fill(memory: Memory) -> dict[str, str]:
     ask(memory, "graph_add_relation", from_id=ids["a"], to_id=ids["b"], type="supports",
         weight=0.1 + 0.2)  # fmt: skip
     ask(memory, "desktop_focus", node_id=ids["a"])
-    memory.history.flush()
+    memory.history.flush(wait=10)
     ids["new"] = ask(memory, "graph_supersede", old_id=ids["c"], new_data={"text": "newer"})[
         "new_id"
     ]

@@ -362,7 +362,7 @@ def test_recalling_is_not_editing(memory: Memory) -> None:
     was = ask(memory, "graph_get_node", node_id=node)["node"]["updated_at"]
     generation = memory.generation()
     results(memory, "lamp")
-    memory.history.flush()
+    memory.history.flush(wait=10)
     assert ask(memory, "graph_get_node", node_id=node)["node"]["updated_at"] == was
     assert memory.generation() == generation
 

@@ -64,7 +64,7 @@ class World:
 
     def read(self, *ids: str) -> None:
         self.memory.reading.get(list(ids), depth=0)
-        assert self.memory.history.flush()
+        assert self.memory.history.flush(wait=10)
 
     def health(self) -> Health:
         assert self.memory.indexing.wait(W, 20.0) == 0

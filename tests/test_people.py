@@ -240,7 +240,7 @@ def test_the_history_of_a_workspace_names_what_was_asked(memory: Memory) -> None
     assert "No visits in 'w' yet" in cortex(memory, "history")
     add(memory, text="Tokens expire")
     memory.search.graph_search("tokens")
-    assert memory.history.flush()
+    assert memory.history.flush(wait=10)
     assert "“tokens” Tokens" in cortex(memory, "history")
 
 

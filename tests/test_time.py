@@ -210,7 +210,7 @@ def test_reading_in_every_way_moves_no_updated_at(home: Path) -> None:
         }.items():
             ask(memory, tool, **arguments)
         memory.indexing.reindex(None, lambda done, total: None)
-        memory.history.flush()
+        memory.history.flush(wait=10)
     with closing(sqlite3.connect(home / "cortex.db")) as connection:
         updated = "SELECT updated_at FROM nodes UNION SELECT updated_at FROM relations"
         assert connection.execute(updated).fetchall() == [("2026-05-01T00:00:00.000000Z",)]
