@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
+from analytics.client import Worker
+from analytics.queries import Counts
 from analytics.worker.attached import Attached
 from analytics.worker.mirror import Mirror
 from cortex.domain.errors import UnavailableError
-from tests.worker_world import Life
+from tests.worker_world import PLACES, Life
 
 # A hash table of some 300 MB: more than the 192 of a small file, less than a large one's.
 LARGE = "SELECT COUNT(DISTINCT range) FROM range(8000000)"
@@ -72,3 +76,14 @@ def test_a_mirror_whose_file_grows_gets_more_memory(life: Life, mirror: Mirror) 
     pretend(life, "nodes")
     life.live(1)
     assert ask_for_much(mirror) == 8_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into what a process maps")
+def test_a_worker_takes_no_memory_for_the_libraries_of_notebooks(life: Life) -> None:
+    with Worker(life.file) as worker:
+        worker.ask(Counts(PLACES[0]))
+        assert worker.pid is not None
+        mapped = " ".join(each.path for each in psutil.Process(worker.pid).memory_maps())
+    assert "duckdb" in mapped
+    assert "pandas" not in mapped
+    assert "arrow" not in mapped
