@@ -15,7 +15,9 @@ from cortex.domain.errors import InvalidError, UnavailableError
 from cortex.domain.instants import Instant
 from cortex.memory import Memory, open_memory
 from cortex.services.fields import Fields
-from cortex.services.retrieval.perspectives import Ranking, Request
+from cortex.services.retrieval.answering import Gathered
+from cortex.services.retrieval.found import EVERYTHING
+from cortex.services.retrieval.perspectives import KEYWORD, KeywordPerspective, Ranking, Request
 from cortex.services.retrieval.search import Signals, Where
 from tests.local import ask, told
 from tests.parity import embedder
@@ -434,5 +436,34 @@ def test_the_same_question_has_the_same_answer(memory: Memory) -> None:
 def test_ranking_leaves_no_trace_in_the_history(memory: Memory) -> None:
     add(memory, "The ferryman is here")
     memory.search.rank("ferryman")
-    memory.history.flush()
+    memory.history.flush(wait=10)
     assert "search" not in told(memory, "desktop_history")
+
+
+@pytest.mark.parametrize("change", ["edited", "deleted"])
+def test_what_changed_since_its_perspective_read_it_is_answered_as_it_is_now(
+    memory: Memory, change: str
+) -> None:
+    one = add(memory, "walruses rest on the ice")
+    found = Gathered()
+    request = Request("walruses", None, EVERYTHING, 10)
+    found.rankings[KEYWORD] = KeywordPerspective(memory.engine).rank(request)
+    if change == "edited":
+        told(memory, "graph_update_node", node_id=one, text="walruses swim")
+    else:
+        told(memory, "graph_delete_node", node_id=one)
+    with memory.engine.database.read() as snapshot:
+        found.load(snapshot)
+    assert [node.text for node in found.nodes.values()] == (
+        ["walruses swim"] if change == "edited" else []
+    )
+
+
+def test_what_is_unchanged_is_not_read_twice(memory: Memory) -> None:
+    add(memory, "walruses rest on the ice")
+    found = Gathered()
+    request = Request("walruses", None, EVERYTHING, 10)
+    ranking = found.rankings[KEYWORD] = KeywordPerspective(memory.engine).rank(request)
+    with memory.engine.database.read() as snapshot:
+        found.load(snapshot)
+    assert [each is ranking.nodes[key] for key, each in found.nodes.items()] == [True]

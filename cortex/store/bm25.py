@@ -64,17 +64,16 @@ def scored(
         if held
     }
     found: dict[int, float] = {}
-    for row in rows:
-        title, body = row.title.split(), row.body.split()
+    for number, head, text in rows:
+        title, body = head.split(), text.split()
         length = _TITLE * len(title) + len(body)
         ground = k1 * (1 - b + b * length / average)
-        words = {*title, *body}
         score = 0.0
         for token, weight in weights.items():  # in one order, so that equal rows tie exactly
-            if token in words:
+            if token in text or token in head:  # as letters: much the quicker look, and most fail
                 times = _TITLE * title.count(token) + body.count(token)
                 score += weight * times / (times + ground)
-        found[row.number] = score
+        found[number] = score
     return found
 
 

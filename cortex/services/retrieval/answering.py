@@ -51,7 +51,11 @@ class Gathered:
         return 0
 
     def load(self, snapshot: Snapshot) -> None:
-        """Read the candidates that were not read yet."""
+        """Read the candidates that were not read yet, or not as they are now."""
+        generation = snapshot.generation()
+        for each in self.rankings.values():
+            if each.generation == generation:
+                self.nodes |= each.nodes
         wanted = {key: None for each in self.rankings.values() for key in each.scores}
         missing = [key for key in wanted if key not in self.nodes]
         self.nodes.update({node.id: node for node in snapshot.nodes.by_ids(missing)})

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from cortex.domain.taxonomy import VECTORISED
-from cortex.domain.values import Node, NodeId, WorkspaceId
+from cortex.domain.values import Generation, Node, NodeId, WorkspaceId
 from cortex.services.engine import Engine
 from cortex.services.meaning.indexing import Indexing
 from cortex.services.meaning.semantic import Semantic
@@ -47,7 +47,8 @@ class Request:
 class Ranking:
     """A perspective's candidates: scores of its own kind, higher is better, and the passage
     that matched, by node. `scales` are the same scores in [0, 1]; `certainty` is above 0, None
-    where the perspective cannot tell it."""
+    where the perspective cannot tell it. `nodes` are those of them that it read already, as they
+    were at `generation`."""
 
     scores: dict[NodeId, float] = field(default_factory=dict)
     chunks: dict[NodeId, int] = field(default_factory=dict)
@@ -55,6 +56,8 @@ class Ranking:
     certainty: float | None = None
     pending: int = 0
     notes: list[str] = field(default_factory=list)
+    nodes: dict[NodeId, Node] = field(default_factory=dict)
+    generation: Generation | None = None
 
 
 class Perspective(Protocol):
@@ -131,7 +134,10 @@ class SemanticPerspective:
 
 
 class KeywordPerspective:
-    """BM25 over the words of the question, above 0."""
+    """BM25 over the words of the question, above 0.
+
+    It reads its candidates as well, while the semantic one still computes beside it.
+    """
 
     name = KEYWORD
 
@@ -148,12 +154,16 @@ class KeywordPerspective:
                 start=request.where.start,
                 stop=request.where.stop,
             )
-        scores = {hit.node_id: hit.score for hit in hits}
+            scores = {hit.node_id: hit.score for hit in hits}
+            nodes = {node.id: node for node in snapshot.nodes.by_ids(list(scores))}
+            generation = snapshot.generation()
         return Ranking(
             scores,
             {hit.node_id: hit.chunk for hit in hits},
             chances(scores),
             keyword_certainty(scores.values()),
+            nodes=nodes,
+            generation=generation,
         )
 
 

@@ -8,6 +8,7 @@ perspective is said and answered by the others, never by silence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
@@ -194,15 +195,15 @@ class Search:
     def _gather(self, request: Request, names: Sequence[str]) -> Gathered:
         """Ask the perspectives; one that is out is named with its reason."""
         found = Gathered()
+        both = self._side_by_side(request) if {SEMANTIC, KEYWORD} <= set(names) else {}
         for name in names:
             if name == TEMPORAL and request.window is not None:
                 with self._engine.database.read() as snapshot:
                     found.load(snapshot)
                 request = replace(request, known=tuple(found.nodes.values()))
-            try:
-                ranking = self._perspectives[name].rank(request)
-            except UnavailableError as error:
-                found.out.append(f"{name} search is out: {error.message}")
+            ranking = both[name] if name in both else self._asked(name, request)
+            if isinstance(ranking, UnavailableError):
+                found.out.append(f"{name} search is out: {ranking.message}")
                 if name == SEMANTIC:
                     found.pending = self._meaning.owing(request.scope)
                 continue
@@ -211,6 +212,19 @@ class Search:
             if ranking.scores or name in (SEMANTIC, KEYWORD):
                 found.rankings[name] = ranking
         return found
+
+    def _side_by_side(self, request: Request) -> dict[str, Ranking | UnavailableError]:
+        """The two that take long, at once: SQLite, the model and the product of the matrix all
+        let go of the interpreter."""
+        with ThreadPoolExecutor(1, "keyword") as beside:
+            words = beside.submit(self._asked, KEYWORD, request)
+            return {SEMANTIC: self._asked(SEMANTIC, request), KEYWORD: words.result()}
+
+    def _asked(self, name: str, request: Request) -> Ranking | UnavailableError:
+        try:
+            return self._perspectives[name].rank(request)
+        except UnavailableError as error:
+            return error
 
     def _answer(
         self,
