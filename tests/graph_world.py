@@ -25,7 +25,7 @@ from cortex.domain.values import NodeId, WorkspaceId, new_id
 from cortex.graph.adjacency import rows_of
 from cortex.graph.breadth_first import table
 from cortex.graph.codes import flags
-from cortex.graph.proximity import files_of, find_degree, find_superseded
+from cortex.graph.proximity import degree, files_of, find_superseded
 from cortex.graph.workspace import FREE, WorkspaceGraph
 from cortex.store.database import Database, Snapshot, Transaction
 
@@ -100,9 +100,8 @@ def kept_differences(snapshot: Snapshot, graph: WorkspaceGraph) -> list[str]:
         newer = [each for each in inner if each.type is RelationType.SUPERSEDES]
         pairs.append(("superseded", superseded, {key_of[each.to_id] for each in newer}))
     degrees = Counter(key_of[end] for each in inner for end in (each.from_id, each.to_id))
-    for key in keys:
-        if (degree := find_degree(graph, key)) is not None:
-            pairs.append((f"degree of {key}", degree, degrees[key]))
+    found = [key for key in keys if graph.find(key) is not None]
+    pairs += [(f"degree of {key}", degree(graph, key), degrees[key]) for key in found]
     return [f"{name}: {got} ≠ {wanted}" for name, got, wanted in pairs if got != wanted]
 
 

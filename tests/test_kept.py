@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tracemalloc
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -13,12 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.config import load_settings
+from cortex.domain.errors import UnavailableError
 from cortex.domain.instants import Instant
-from cortex.domain.taxonomy import NodeType, Status
-from cortex.domain.values import NodeId, WorkspaceId
+from cortex.domain.taxonomy import NodeType, RelationType, Status
+from cortex.domain.values import NodeId, WorkspaceId, burden, unpack
+from cortex.graph import proximity
 from cortex.graph.kept import HeldNode, Recent
 from cortex.memory import Memory, open_memory
 from cortex.services.fields import Fields
+from cortex.store.filerefs import Filerefs
 from cortex.tools.registry import Written
 from tests.local import ask, told
 
@@ -154,6 +160,137 @@ def test_a_file_that_changes_and_changes_back_is_marked_meanwhile(
     assert marks() > 0
     guide.write_text(before)
     assert marks() == 0
+
+
+def test_an_id_that_comes_under_a_key_that_was_there_is_a_new_one(
+    memory: Memory, family: list[str]
+) -> None:
+    other = memory.reading.whole(family[4])
+    whole = family[1]
+    assert whole not in told(memory, "graph_get_node", node_id=family[2])
+    twin = f"{whole[:8]}-0000-4000-8000-000000000000"
+    shell(memory, "DELETE FROM nodes WHERE id = ?", other.id)
+    shell(
+        memory,
+        "INSERT INTO nodes(rowkey, id, type, workspace_id, data, status, created_at, updated_at) "
+        "VALUES (?, ?, 'fact', 'w', '{}', 'active', ?, ?)",
+        str(other.key),
+        twin,
+        AT,
+        AT,
+    )
+    assert whole in told(memory, "graph_get_node", node_id=family[2])
+
+
+def test_a_focus_tells_of_the_moment_that_it_names(memory: Memory, family: list[str]) -> None:
+    """It waits for a writer, so what it read before could be older than what it says."""
+    node = family[1]
+    path = memory.engine.database.path
+    for _ in range(5):
+        memory.mutation.update(node, Fields(text="before"))
+        memory.history.opened([memory.reading.whole(node).id])
+        with closing(
+            sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        ) as writer:
+            writer.execute("BEGIN IMMEDIATE")
+            writer.execute("UPDATE nodes SET data = json_set(data, '$.text', 'after')")
+            commit = Timer(0.02, writer.execute, ["COMMIT"])
+            commit.start()
+            said = ask(memory, "desktop_focus", node_id=node)
+            commit.join()
+        with memory.engine.database.read() as snapshot:
+            present = snapshot.generation().seq
+        if said["generation"] == present:
+            assert said["node"]["text"] == "after"
+        else:
+            assert said["node"]["text"] == "before"
+
+
+def wide_and_changed(memory: Memory, docs: Path) -> str:
+    """A fact with more relations than a graph looks at, resting on a file that has changed."""
+    docs.mkdir()
+    (docs / "guide.md").write_text("# Guide\n\nzebra\n")
+    memory.ingest.ingest(docs)
+    fact = ask(memory, "graph_add_node", type="fact", text="wide")["id"]
+    with memory.engine.database.write("test") as transaction:
+        place = WorkspaceId("w")
+        [file] = [each for each in transaction.nodes.iter_all(place) if "size" in each.data]
+        source = NodeId(fact)
+        transaction.relations.insert(place, source, file.id, RelationType.REFERENCES, AT)
+        for number in range(70):
+            made = NodeId(f"{number:08x}-1111-4111-8111-111111111111")
+            transaction.nodes.insert(made, NodeType.FILEREF, place, None, {"path": made}, AT)
+            transaction.relations.insert(place, source, made, RelationType.REFERENCES, AT)
+    (docs / "guide.md").write_text("other\n")
+    return fact
+
+
+def test_a_query_that_fails_leaves_nothing_behind(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault injection: the look for a wide node's files is interrupted once."""
+    fact = wide_and_changed(memory, tmp_path / "docs")
+
+    def interrupted(self: Filerefs, ids: object, limit: int) -> list[tuple[NodeId, int]]:
+        raise sqlite3.OperationalError("interrupted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Filerefs, "rested_on", interrupted)
+        with pytest.raises(UnavailableError):
+            ask(memory, "graph_get_node", node_id=fact)
+    assert "unverified" in ask(memory, "graph_get_node", node_id=fact)["warnings"][0]
+
+
+def test_what_was_cut_is_not_kept(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fact = wide_and_changed(memory, tmp_path / "docs")
+    with monkeypatch.context() as patch:
+        patch.setattr(proximity, "_FILES_ASKED", 0)
+        assert ask(memory, "graph_get_node", node_id=fact)["warnings"] == []
+    assert "unverified" in ask(memory, "graph_get_node", node_id=fact)["warnings"][0]
+
+
+def test_who_changes_an_answer_changes_no_other(memory: Memory, family: list[str]) -> None:
+    ask(memory, "graph_add_relation", from_id=family[1], to_id=family[3], type="related_to",
+        data={"label": "like"})  # fmt: skip
+    before = json.dumps(answers(memory, family[1]))
+
+    def spoil(value: Any) -> None:
+        if isinstance(value, dict):
+            for inner in list(value.values()):
+                spoil(inner)
+            value["spoilt"] = True
+        elif isinstance(value, list):
+            for inner in value:
+                spoil(inner)
+            value.append("spoilt")
+
+    for said in answers(memory, family[1]):
+        spoil(said)
+    assert json.dumps(answers(memory, family[1])) == before
+
+
+def test_a_read_only_focus_brings_nothing_back_and_says_so(home: Path) -> None:
+    settings = load_settings(home=home, workspace="w", env={})
+    with closing(open_memory(settings)) as memory:
+        node = ask(memory, "graph_add_node", type="fact", text="old")["id"]
+        memory.mutation.update(node, Fields(), status="archived")
+    with closing(open_memory(replace(settings, read_only=True))) as memory:
+        found = memory.viewport.focus(node)
+    assert not found.restored
+    assert "reading only" in found.notes[0]
+
+
+@pytest.mark.parametrize("piece", ["{}", '{"a":{}}', "[]", "0.5", '"words, of a text"'])
+def test_what_a_row_takes_in_memory_is_not_far_underestimated(piece: str) -> None:
+    text = "{" + ",".join(f'"k{number}":{piece}' for number in range(2000)) + "}"
+    tracemalloc.start()
+    value = unpack(text)
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(value) == 2000
+    assert taken < 1.5 * burden(text)
 
 
 def held(key: int, size: int) -> HeldNode:

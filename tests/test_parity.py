@@ -274,8 +274,8 @@ def skip_one_delta(patch: pytest.MonkeyPatch, _: Operations) -> None:
     real = Changes.touched
 
     def touched(self: Changes, since: int, until: int) -> Touched:
-        nodes, relations = real(self, since, until)
-        return Touched(nodes[1:], relations)
+        touched = real(self, since, until)
+        return touched._replace(nodes=touched.nodes[1:])
 
     patch.setattr(Changes, "touched", touched)
 
@@ -293,7 +293,7 @@ def keep_a_stale_graph_index(patch: pytest.MonkeyPatch, _: Operations) -> None:
 
 
 def keep_old_rows(patch: pytest.MonkeyPatch, _: Operations) -> None:
-    patch.setattr(Kept, "drop", lambda self, touched, *, entering: None)
+    patch.setattr(Kept, "drop", lambda self, touched: None)
 
 
 def skip_a_keyword_row(patch: pytest.MonkeyPatch, _: Operations) -> None:

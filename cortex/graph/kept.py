@@ -21,7 +21,7 @@ from cortex.store.database import Snapshot
 
 _ROOM: Final = 8_000_000  # bytes of nodes, and of relations, in each of the two dicts
 _LARGE: Final = 16
-_NODE: Final = 2_400  # bytes of a node and of its card, beside four times its data
+_NODE: Final = 2_400  # bytes of a node and of its card, beside its data
 _RELATION: Final = 1_800
 _IDS: Final = 20_000
 
@@ -80,17 +80,18 @@ class Kept:
             self._unique.update(node for node, unique in asked.items() if unique)
         return found
 
-    def drop(self, touched: Touched, *, entering: bool) -> None:
-        """Forget what the log names; `entering` says that a node may be new."""
+    def drop(self, touched: Touched) -> None:
+        """Forget what the log names."""
         self._nodes.drop(touched.nodes)
         self._relations.drop(touched.relations)
         self.files.clear()
-        if entering:
+        if touched.entered:
             self._unique.clear()
 
     def memory_bytes(self) -> int:
         """An estimate."""
-        return self._nodes.bytes + self._relations.bytes + 100 * len(self._unique)
+        rows = self._nodes.bytes + self._relations.bytes
+        return rows + 100 * len(self._unique) + 150 * len(self.files)
 
 
 class Recent(Generic[V]):
@@ -143,14 +144,14 @@ class Recent(Generic[V]):
 
 
 def _held_nodes(snapshot: Snapshot, keys: Sequence[int]) -> Iterable[HeldNode]:
-    for node, characters in snapshot.nodes.sized(keys):
+    for node, data in snapshot.nodes.sized(keys):
         held = HeldNode(*node)
-        held.size = _NODE + 4 * characters
+        held.size = _NODE + data
         yield held
 
 
 def _held_relations(snapshot: Snapshot, keys: Sequence[int]) -> Iterable[HeldRelation]:
-    for relation, characters in snapshot.relations.sized(keys):
+    for relation, data in snapshot.relations.sized(keys):
         held = HeldRelation(*relation)
-        held.size = _RELATION + 4 * characters
+        held.size = _RELATION + data
         yield held

@@ -2,8 +2,9 @@
 
 Idea: one look at the adjacency of both directions. Cost: the node's degree; `adjacent` is
 one lookup in each direction. Corners: parallel relations give a neighbor once; derived
-relations make no neighbors unless asked for. What nodes rest on and what supersedes them is
-read from the store where the graph lacks relations, or a node has very many.
+relations make no neighbors unless asked for. What nodes of very many relations rest on, and
+what supersedes them, an index of the store tells sooner. Relations that a shell left between
+two workspaces are in no graph: here they do not count.
 """
 
 from __future__ import annotations
@@ -69,23 +70,32 @@ def files_of(
     kept = graph.kept.files
     if len(kept) > _FILES_KEPT:
         kept.clear()
-    lacking = [node for node in nodes if node.key not in kept]
-    asked: dict[NodeId, int] = {}
-    for node in lacking:
-        files = _files_of(graph, node.key)
-        kept[node.key] = files or ()
+    found: dict[int, Sequence[int]] = {}
+    wide: dict[NodeId, int] = {}
+    for node in nodes:
+        files = kept.get(node.key)
         if files is None:
-            asked[node.id] = node.key
-    if asked:
-        for node_id, file in snapshot.filerefs.rested_on(list(asked), _FILES_ASKED):
-            kept[asked[node_id]] = (*kept[asked[node_id]], file)
-    return {node.key: kept[node.key] for node in nodes}
+            files = _files_of(graph, node.key)
+        if files is None:
+            wide[node.id] = node.key
+        else:
+            found[node.key] = files
+    if wide:
+        rows = snapshot.filerefs.rested_on(list(wide), _FILES_ASKED)
+        asked: dict[int, list[int]] = {key: [] for key in wide.values()}
+        for node_id, file in rows:
+            asked[wide[node_id]].append(file)
+        if len(rows) == _FILES_ASKED:  # the rest is not told, so nothing of it is kept
+            return found | asked
+        found |= asked
+    kept |= found
+    return found
 
 
 def _files_of(graph: WorkspaceGraph, key: int) -> Sequence[int] | None:
     """None where it takes the store to tell."""
     index = graph.find(key)
-    if index is None or graph.dangling or graph.graph.out_degree(index) > _MOST:
+    if index is None or graph.graph.out_degree(index) > _MOST:
         return None
     files = {
         graph.key[edge[1]]
@@ -99,8 +109,6 @@ def _files_of(graph: WorkspaceGraph, key: int) -> Sequence[int] | None:
 
 def find_superseded(graph: WorkspaceGraph, keys: Sequence[int]) -> set[int] | None:
     """Those of the keys that some node supersedes; None where it takes the store to tell."""
-    if graph.dangling:
-        return None
     in_degree, in_edges = graph.graph.in_degree, graph.graph.in_edges
     found: set[int] = set()
     for key in keys:
@@ -112,9 +120,7 @@ def find_superseded(graph: WorkspaceGraph, keys: Sequence[int]) -> set[int] | No
     return found
 
 
-def find_degree(graph: WorkspaceGraph, key: int) -> int | None:
-    """How many relations the node has, either way; None where it takes the store to tell."""
-    index = graph.find(key)
-    if index is None or graph.dangling:
-        return None
+def degree(graph: WorkspaceGraph, key: int) -> int:
+    """How many relations the node has, either way. Raises NotFoundError."""
+    index = graph.index(key)
     return int(graph.graph.in_degree(index) + graph.graph.out_degree(index))

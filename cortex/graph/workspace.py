@@ -136,9 +136,7 @@ class WorkspaceGraph:
         self.row_cache.fill(columns, order)
 
     def _follow(self, snapshot: Snapshot, touched: Touched) -> None:
-        # First of all, so that no failure on the way leaves an old row behind.
-        foreign = any(self._nodes.find(key) is None for key in touched.nodes)
-        self.kept.drop(touched, entering=foreign)
+        self.kept.drop(touched)  # first, so that no failure on the way leaves an old row behind
         nodes = snapshot.nodes.brief_by_keys(self.workspace, touched.nodes)
         relations = snapshot.relations.brief_by_keys(self.workspace, touched.relations)
         gone_nodes = self._nodes.among(touched.nodes, besides={node.key for node in nodes})

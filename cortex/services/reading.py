@@ -11,7 +11,7 @@ from cortex.domain.errors import InvalidError, NotFoundError
 from cortex.domain.taxonomy import NodeType, RelationType, parse_kind
 from cortex.domain.values import Node, Relation, WorkspaceId
 from cortex.graph.expansion import subgraph
-from cortex.graph.proximity import find_degree
+from cortex.graph.proximity import degree
 from cortex.graph.traversal import traverse
 from cortex.graph.walking import walk
 from cortex.graph.workspace import WorkspaceGraph
@@ -266,9 +266,7 @@ def surroundings(
     relations = tuple(graph.kept.relations(snapshot, found.relations))
     warnings = warnings_of(snapshot, starts, graph)
     state = snapshot.outbox.state(starts[0].key)
-    degree = find_degree(graph, starts[0].key)
-    if degree is None:
-        degree = snapshot.relations.degree(starts[0].id)
+    relations_of_it = degree(graph, starts[0].key)
     asked = ask_within(engine, snapshot, graph, shown(starts, nodes, offset))
     seq = snapshot.generation().seq
 
@@ -281,7 +279,7 @@ def surroundings(
             found.truncated,
             warnings,
             state,
-            degree,
+            relations_of_it,
             asked.known(),
             seq,
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from cortex.domain.errors import BusyError, InvalidError
+from cortex.domain.errors import BusyError, InvalidError, UnavailableError
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import Action, NodeType, Status
 from cortex.domain.values import Node, NodeId, Relation, WorkspaceId
@@ -237,29 +237,32 @@ class Viewport:
                 previous = snapshot.nodes.find(last.node_id)
                 if previous is not None and not adjacent(graph, previous.key, node.key):
                     action = Action.BRANCH
-            around = surroundings(self._engine, snapshot, graph, (node,), 2, limit)
         notes: list[str] = []
         restored = self._enter(node, action, last, notes)
-        if restored:  # which what was read before does not know
-            with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
-                node = resolve_node(snapshot, node.id, place, strict=True)
-                around = surroundings(self._engine, snapshot, graph, (node,), 2, limit)
+        # After what it waited for: the answer is of the moment that it names.
+        with self._engine.graphs.view(self._engine.database, place) as (snapshot, graph):
+            node = resolve_node(snapshot, node.id, place, strict=True)
+            around = surroundings(self._engine, snapshot, graph, (node,), 2, limit)
         return Focused(around(), action, restored, tuple(notes))
 
     def _enter(self, node: Node, action: Action, last: Anchor | None, notes: list[str]) -> bool:
         """Note the focus and restore the node; True when it came from the archive."""
         context = {"from": last.node_id} if last else {}
         self._history.visit(node.workspace_id, node.id, action, context)
-        archived = node.status is Status.ARCHIVED
-        if archived and not self._engine.settings.read_only:
+        restored = False
+        if node.status is Status.ARCHIVED:
             try:
                 with self._engine.write(wait=_RESTORE_WAIT) as transaction:
                     _restore(transaction, node)
+                restored = True
             except BusyError:
                 notes.append("not restored from the archive: another writer holds the memory")
-                archived = False
+            except UnavailableError:
+                if not self._engine.settings.read_only:
+                    raise
+                notes.append("not restored from the archive: the memory is open for reading only")
         self._history.flush()
-        return archived
+        return restored
 
     def drain(self) -> None:
         """Wait until what lies idle is archived."""

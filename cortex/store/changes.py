@@ -22,7 +22,7 @@ SELECT (SELECT value FROM meta WHERE key = 'epoch'),
 _LAST: Final = "SELECT seq, at FROM changes ORDER BY seq DESC LIMIT 1"
 # NOT INDEXED: grouping lures the planner onto changes_by_key, which reads the whole log.
 _TOUCHED: Final = """
-SELECT entity, key, MAX(seq)
+SELECT entity, key, MAX(seq), MAX(entity = 'node' AND op = 'insert')
   FROM changes NOT INDEXED
  WHERE seq > :since AND seq <= :until AND entity IN ('node', 'relation')
  GROUP BY entity, key
@@ -66,10 +66,14 @@ class LogRow(NamedTuple):
 
 
 class Touched(NamedTuple):
-    """Keys of rows that changed in a span of the log, each list in order of last change."""
+    """Keys of rows that changed in a span of the log, each list in order of last change.
+
+    `entered` tells that a node was inserted, under a new key or one that was there before.
+    """
 
     nodes: list[int]
     relations: list[int]
+    entered: bool
 
 
 class Changes:
@@ -98,10 +102,12 @@ class Changes:
         """Keys of nodes and relations changed after `since`, up to `until`."""
         nodes: list[int] = []
         relations: list[int] = []
+        entered = False
         rows = self._connection.execute(_TOUCHED, {"since": since, "until": until})
-        for entity, key, _ in rows:
+        for entity, key, _, inserted in rows:
             (nodes if entity == "node" else relations).append(key)
-        return Touched(nodes, relations)
+            entered = entered or bool(inserted)
+        return Touched(nodes, relations, entered)
 
     def touched_nodes(self, since: int) -> list[int]:
         return [key for (key,) in self._connection.execute(_TOUCHED_NODES, {"since": since})]

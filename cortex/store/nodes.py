@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import NodeType, Status
-from cortex.domain.values import Node, NodeId, WorkspaceId, pack, unpack
+from cortex.domain.values import Node, NodeId, WorkspaceId, burden, pack, unpack
 from cortex.store.damage import damaged_row
 
 _BY_ID: Final = """
@@ -217,9 +217,9 @@ class Nodes:
         return [found[key] for key in keys if key in found]
 
     def sized(self, keys: Sequence[int]) -> Iterator[tuple[Node, int]]:
-        """Those that exist, in no order, each with how many characters its data has."""
+        """Those that exist, in no order, each with the `burden` of its data."""
         for row in self._connection.execute(_BY_KEYS, {"keys": json.dumps(list(keys))}):
-            yield node_of(row), len(row[5])
+            yield node_of(row), burden(row[5])
 
     def by_prefix_anywhere(self, prefix: str, limit: int = 6) -> list[Node]:
         """Of any workspace."""

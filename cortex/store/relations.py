@@ -9,7 +9,16 @@ from typing import Any, Final, NamedTuple
 
 from cortex.domain.instants import Instant
 from cortex.domain.taxonomy import RelationType
-from cortex.domain.values import NodeId, Relation, RelationId, WorkspaceId, new_id, pack, unpack
+from cortex.domain.values import (
+    NodeId,
+    Relation,
+    RelationId,
+    WorkspaceId,
+    burden,
+    new_id,
+    pack,
+    unpack,
+)
 from cortex.store.damage import damaged_row
 
 _BETWEEN: Final = """
@@ -198,9 +207,9 @@ class Relations:
         return [found[key] for key in keys if key in found]
 
     def sized(self, keys: Sequence[int]) -> Iterator[tuple[Relation, int]]:
-        """Those that exist, in no order, each with how many characters its data has."""
+        """Those that exist, in no order, each with the `burden` of its data."""
         for row in self._connection.execute(_BY_KEYS, {"keys": json.dumps(list(keys))}):
-            yield relation_of(row), len(row[7])
+            yield relation_of(row), burden(row[7])
 
     def within(self, ids: Sequence[NodeId], limit: int = NO_LIMIT) -> list[Relation]:
         """Relations whose both ends are among `ids`, by creation."""

@@ -8,6 +8,7 @@ away a node is, whether its file is as it was noted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from cortex.domain.values import Node, Relation
@@ -52,6 +53,10 @@ class NodeCard(NamedTuple):
     size: int
     words: str
 
+    def shown(self, **more: Any) -> dict[str, Any]:
+        """The JSON for one answer, whose reader may change it, with further fields."""
+        return {**self.json, "tags": [*self.json["tags"]], **more}
+
 
 class RelationCard(NamedTuple):
     """A relation's `json`, the same written, the characters of that.
@@ -66,6 +71,13 @@ class RelationCard(NamedTuple):
     arrow: str
     far: str
     weight: str
+
+    def shown(self, **more: Any) -> dict[str, Any]:
+        """The JSON for one answer, whose reader may change it, with further fields."""
+        own = {**self.json, **more}
+        if "data" in own:
+            own["data"] = deepcopy(own["data"])
+        return own
 
     def line(self, names: Names) -> str:
         return f"{names(self.near)} {self.arrow} {names(self.far)}{self.weight}"

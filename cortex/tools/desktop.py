@@ -215,7 +215,7 @@ def desktop_focus(
             "warnings": warnings,
             "action": done.action.value,
             "restored": done.restored,
-            "generation": memory.generation(),
+            "generation": found.generation,
         },
     )
 

@@ -294,13 +294,13 @@ def _step(relation: Relation | None, node: Node, names: Names) -> Told:
     line = f"{names(node.id)} {card.words}"
     if relation is None:
         text = b'{"node":%b,"relation":null}' % card.written
-        return Told({"node": card.json, "relation": None}, line, text, card.size + 25)
+        return Told({"node": card.shown(), "relation": None}, line, text, card.size + 25)
     way = relation_card(relation)
     name = relation.type.value
     arrow = f"-{name}->" if relation.to_id == node.id else f"<-{name}-"
     text = b'{"node":%b,"relation":%b}' % (card.written, way.written)
     size = card.size + way.size + 21
-    return Told({"node": card.json, "relation": way.json}, f"{arrow} {line}", text, size)
+    return Told({"node": card.shown(), "relation": way.shown()}, f"{arrow} {line}", text, size)
 
 
 @tool(title="Split a task", sets=("roo",), writes=True)

@@ -103,7 +103,7 @@ def _told_node(node: Node, depth: int, names: Names) -> Told:
     card = node_card(node, names)
     more = b',"depth":%d}' % depth
     return Told(
-        {**card.json, "depth": depth},
+        card.shown(depth=depth),
         f"depth {depth}: {names(node.id)} {card.words}",
         card.written[:-1] + more,
         card.size + len(more) - 1,
@@ -115,11 +115,11 @@ def _told_relation(
 ) -> Told:
     card = relation_card(relation)
     if further is None:
-        return Told(card.json, card.line(names), card.written, card.size)
+        return Told(card.shown(), card.line(names), card.written, card.size)
     more = further(relation)
     added = b"," + written(more)[1:]
     return Told(
-        {**card.json, **more},
+        card.shown(**more),
         card.line(names),
         card.written[:-1] + added,
         card.size - 1 + characters(added),
