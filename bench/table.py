@@ -40,6 +40,7 @@ ROWS: Final[tuple[Key, ...]] = (
     ("search", "stdio", 32),
     ("add", "stdio", 1),
     ("add", "stdio", 32),
+    ("empty", "stdio", 32),
     ("acknowledged writes lost", "stdio", 8),
     ("initialize, tools/list", "stdio", 1),
     ("tools/list", "stdio", 1),

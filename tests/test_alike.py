@@ -104,3 +104,15 @@ def test_a_long_text_is_found_by_any_passage_of_its_beginning(memory: Memory) ->
     first = add(memory, long)
     fill(memory, 300)
     assert similar(memory, long.replace("Paragraph 3.", "Chapter three.")) == [first]
+
+
+def test_who_changes_an_identifier_changes_its_parts_and_names_the_one_it_was(
+    memory: Memory,
+) -> None:
+    said = "Nightly jobs rewrite stale rows while clients open large files twice, in {}"
+    first = add(memory, said.format("build_batch_key"))
+    rng = random.Random(3)
+    for _ in range(120):
+        words = rng.sample(said.split()[:-2], 6)
+        add(memory, f"{' '.join(words)} {rng.choice(['build', 'batch', 'key'])}")
+    assert similar(memory, said.format("merge_chunk_row")) == [first]

@@ -392,6 +392,58 @@ def test_embedding_does_not_give_way_for_ever(
     until(lambda: pending(patient) == 0)
 
 
+def test_embedding_gives_way_between_the_batches_of_a_burst_that_outlasts_its_patience(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(yielding, "_PATIENCE", 0.01)
+    monkeypatch.setattr(yielding, "_BETWEEN", 3600.0)
+    writers = yielding.Yielding(lambda: 0.0)  # one wrote just now, whenever it is asked
+    writers.begin()
+    between = threading.Thread(target=writers.give_way)
+    between.start()
+    between.join(0.1)
+    assert between.is_alive()
+    writers.end()
+    between.join()
+
+
+def test_a_batch_that_a_burst_comes_upon_is_left_for_the_next_pause(patient: Memory) -> None:
+    for place in range(9):
+        patient.adding.add_node("fact", Fields(text=f"the harbour freezes at pier {place}"))
+    batch = threading.Thread(target=patient.indexing.step)
+    batch.start()
+    batch.join()
+    assert pending(patient) == 8
+
+
+def test_who_embeds_gives_way_to_others_and_not_to_its_own_writes(database: Database) -> None:
+    def write() -> None:
+        with database.write("other"):
+            pass
+
+    other = threading.Thread(target=write)
+    other.start()
+    other.join()
+    time.sleep(0.05)
+    write()
+    assert database.idle_seconds() >= 0.05
+
+
+def test_what_an_earlier_process_left_waits_for_a_longer_pause_than_what_is_written_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(yielding, "_PATIENCE", 3600.0)
+    monkeypatch.setattr(yielding, "_SETTLED", 3600.0)
+    writers = yielding.Yielding(lambda: 60.0)  # none wrote for a minute
+    writers.owe(old=True)
+    between = threading.Thread(target=writers.give_way)
+    between.start()
+    between.join(0.1)
+    assert between.is_alive()
+    writers.owe(old=False)
+    between.join()
+
+
 def test_who_waits_for_the_index_goes_before_the_writers(
     patient: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

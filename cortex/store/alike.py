@@ -3,14 +3,17 @@
 Idea: what repeats a text lacks few of its words, so of any few more it holds one. Word by
 word, the longest first since long words are rare ones, the index is asked for the rows of
 each that has few; until there are more such words than could be lacking. A text without
-so many is looked for by two groups of its other words as well, a row having to hold all of
-a group: one changed word leaves the other group as it was. The rows found are then
-compared with the text by all of their words.
+so many is looked for by one or two groups of its other words as well, a row having to hold
+all of a group: one changed word leaves the other group as it was; where the rare words are
+as many as could be lacking, one group of the rarest will do. An identifier counts once: who
+changes it changes its parts. The rows found are then compared with the text by all of their
+words.
 
-Cost: 24 lists of 33 rows, two groups of which 25,000 entries are read and 64 rows looked at,
-and 24 rows compared: 1 to 3 ms, however many rows there are. Corners: what shares
-frequent words alone is found where it is among the newest rows that do; a text of which
-a letter of every word is changed is not found.
+Cost: up to 24 lists of 65 rows, of which those of common words are remembered
+(`densities.py`), two groups of which 25,000 entries are read and 64 rows looked at, and 24
+rows compared: 0.5 to 2 ms, however many rows there are. Corners: what shares frequent words
+alone is found where it is among the newest rows that do; a text of which a letter of every
+word is changed is not found.
 
 Source: prefix filtering: Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant, WWW 2007;
 groups of which one is left whole: Arasu, Ganti, Kaushik, VLDB 2006.
@@ -28,15 +31,10 @@ from typing import Final, NamedTuple
 
 from cortex.domain.chunking import chunk
 from cortex.domain.values import WorkspaceId
+from cortex.store.densities import BITS, Densities, Word
+from cortex.store.languages import spoken
 from cortex.store.tokens import STOP_WORDS, iter_tokens
 
-_LAST: Final = "SELECT MAX(rowid) FROM keywords"
-_HOLDING: Final = """
-SELECT rowid FROM keywords WHERE keywords MATCH :query ORDER BY rowid DESC LIMIT :limit
-"""
-_MORE: Final = """
-SELECT rowid FROM keywords WHERE keywords MATCH :query ORDER BY rowid DESC LIMIT 1 OFFSET :limit
-"""
 # Unranked: for a score FTS5 reads the whole list of every word. It keeps sizes of rows apart.
 _HOLDING_ALL: Final = """
 SELECT k.rowid, d.sz
@@ -54,11 +52,10 @@ SELECT n.rowkey, k.title, k.body
  CROSS JOIN keywords AS k ON k.rowid = wanted.value
  WHERE n.workspace_id = :workspace AND n.status = 'active'
 """
-_BITS: Final = 11  # of a row's number, for the chunk
 _ASKED: Final = 24
-_RARE: Final = 32  # rows that hold a rare word, at most
-_LACKING: Final = 4  # one word of so many may be lacking: 15 % are edited, 26 % left out
-_GROUP: Final = 4
+_LACKING: Final = 3  # one word of so many may be lacking: 15 % are edited, 26 % left out
+_FEWEST: Final = 8  # words, below which the parts of identifiers count as well
+_GROUP: Final = 5
 _READ: Final = 25_000
 _SEEN: Final = 64
 _COMPARED: Final = 12
@@ -72,30 +69,26 @@ class Alike(NamedTuple):
     likeness: float
 
 
-class _Word(NamedTuple):
-    """A word with the share of nodes that hold it, and its rows where they are few."""
+class _Passage(NamedTuple):
+    """All tokens of a chunk, and which of them are parts of others."""
 
-    token: str
-    density: float
-    rows: list[int] | None
+    tokens: list[str]
+    parts: set[str]
 
 
 def find_alike(
     connection: sqlite3.Connection, text: str, workspace: WorkspaceId, limit: int
 ) -> list[Alike]:
     """Active nodes that say nearly the same, at most `limit`; most alike first, then newest."""
-    last = connection.execute(_LAST).fetchone()[0] or 0
-    said = [list(iter_tokens(text[piece.start : piece.end])) for piece in chunk(text)]
-    distinct = {token for tokens in said for token in tokens}
-    tokens = sorted(distinct - STOP_WORDS or distinct, key=lambda token: (-len(token), token))[
-        :_ASKED
-    ]
+    densities = Densities(connection)
+    said = [_passage(text[piece.start : piece.end]) for piece in chunk(text)]
+    tokens = _asked(said)
     lacking = len(tokens) // _LACKING
     held: dict[int, float] = {}
-    common: list[_Word] = []
+    common: list[Word] = []
     rare = 0
     for token in tokens:
-        word = _word(connection, token, last)
+        word = densities.word(token)
         if word.rows is None:
             common.append(word)
             continue
@@ -107,13 +100,31 @@ def find_alike(
     rows = _best(held)
     if rare <= lacking:
         shared = Counter[int]()
-        lengths = {len(tokens) for tokens in said}
-        for group in _groups(common):
-            found = _iter_holding(connection, group, last, workspace, lengths)
+        lengths = {len(passage.tokens) for passage in said}
+        for group in _groups(common, alone=rare == lacking):
+            found = _iter_holding(connection, group, densities.last, workspace, lengths)
             for row in islice(found, _COMPARED):
                 shared[row] += len(group)
         rows += [row for row in _best(shared) if row not in rows]
-    return _compared(connection, rows, [set(tokens) for tokens in said], workspace)[:limit]
+    return _compared(connection, rows, [set(each.tokens) for each in said], workspace)[:limit]
+
+
+def _passage(text: str) -> _Passage:
+    languages = spoken(text).languages
+    tokens = list(iter_tokens(text, languages))
+    joined = {token for token in tokens if not token.isalnum()}
+    parts = {part for whole in joined for part in iter_tokens(whole, languages)} - joined
+    return _Passage(tokens, parts)
+
+
+def _asked(said: Sequence[_Passage]) -> list[str]:
+    """The words to look by, the longest first, then by alphabet."""
+    distinct = {token for passage in said for token in passage.tokens}
+    chosen = distinct - STOP_WORDS or distinct
+    whole = chosen.difference(*(passage.parts for passage in said))
+    if len(whole) >= _FEWEST:
+        chosen = whole
+    return sorted(chosen, key=lambda token: (-len(token), token))[:_ASKED]
 
 
 def _best(worth: Mapping[int, float]) -> list[int]:
@@ -121,25 +132,17 @@ def _best(worth: Mapping[int, float]) -> list[int]:
     return sorted(worth, key=lambda row: (-worth[row], -row))[:_COMPARED]
 
 
-def _word(connection: sqlite3.Connection, token: str, last: int) -> _Word:
-    bound = {"query": f'"{token}"', "limit": _RARE}
-    more = connection.execute(_MORE, bound).fetchone()
-    if more:  # it is taken to be everywhere as dense as in its newest rows
-        return _Word(token, _RARE / max((last - more[0]) >> _BITS, _RARE), None)
-    rows = [row for (row,) in connection.execute(_HOLDING, bound)]
-    return _Word(token, max(len(rows), 1) / max(last >> _BITS, len(rows), 1), rows)
-
-
-def _groups(common: Sequence[_Word]) -> list[list[_Word]]:
-    """The rarest of the words in two groups, or one where they are few."""
-    chosen = sorted(common, key=lambda word: (word.density, word.token))[: 2 * _GROUP]
-    groups = [chosen[::2], chosen[1::2]] if len(chosen) > _GROUP else [chosen]
-    return [group for group in groups if group]
+def _groups(common: Sequence[Word], *, alone: bool) -> list[list[Word]]:
+    """The rarest of the words in two groups; in one `alone`, or where they are few."""
+    chosen = sorted(common, key=lambda word: (word.density, word.token))
+    if alone or len(chosen) <= _GROUP:
+        return [chosen[:_GROUP]] if chosen else []
+    return [chosen[: 2 * _GROUP : 2], chosen[1 : 2 * _GROUP : 2]]
 
 
 def _iter_holding(
     connection: sqlite3.Connection,
-    group: Sequence[_Word],
+    group: Sequence[Word],
     last: int,
     workspace: WorkspaceId,
     lengths: Set[int],
@@ -148,7 +151,7 @@ def _iter_holding(
     nodes = int(_READ / sum(word.density for word in group))
     bound = {
         "query": " AND ".join(f'"{word.token}"' for word in group),
-        "since": last - (nodes << _BITS),
+        "since": last - (nodes << BITS),
         "workspace": workspace,
         "limit": _SEEN,
     }

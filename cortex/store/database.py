@@ -196,7 +196,7 @@ class Database:
             yield transaction
 
     def idle_seconds(self) -> float:
-        """How long this process has written nothing; 0 while it does or waits to."""
+        """How long no other thread of this process has written; 0 while one does or waits to."""
         return self._writing.idle_seconds()
 
     def close(self) -> None:

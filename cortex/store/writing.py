@@ -38,6 +38,9 @@ _BEGIN_MEMBER: Final = "SAVEPOINT member"
 _UNDO_MEMBER: Final = "ROLLBACK TO member"
 _END_MEMBER: Final = "RELEASE member"
 
+# Pages of the log, 16 MB: a write dirties 40, and one write in 25 would copy them back to the file.
+_CHECKPOINT: Final = "PRAGMA wal_autocheckpoint = 4000"
+
 MOST_MEMBERS: Final = 32
 _SPAN: Final = 0.02  # seconds from BEGIN within which one may join
 _ORDERLY: Final = 0.05  # seconds at the turnstile after which SQLite itself is asked
@@ -71,16 +74,21 @@ class Writing:
     ) -> None:
         self._path = path
         self._connection = connection
+        connection.execute(_CHECKPOINT)
         self._presence = presence
         self._clock = clock
         self._turns = Turns()
         self._turnstile = Turnstile(path.with_name(path.name + ".derived"))
         self._group: _Group | None = None  # turn held
-        self._latest = time.monotonic()  # who opens a memory is about to ask something of it
+        # When a thread last wrote, and when one before it. Who opens a memory is about to write.
+        self._latest = self._before = (0, time.monotonic())
 
     def idle_seconds(self) -> float:
-        """How long this process has written nothing; 0 while it does."""
-        return 0.0 if self._turns.taken else time.monotonic() - self._latest
+        """How long no other thread of this process has written; 0 while one does."""
+        if self._turns.taken:
+            return 0.0
+        latest, before = self._latest, self._before
+        return time.monotonic() - (before if latest[0] == threading.get_ident() else latest)[1]
 
     @contextmanager
     def write(self, actor: str, wait: float, *, short: bool) -> Iterator[Transaction]:
@@ -224,7 +232,10 @@ class Writing:
             raise
         finally:
             self._group = None
-            self._latest = time.monotonic()
+            me = threading.get_ident()
+            if self._latest[0] != me:
+                self._before = self._latest
+            self._latest = (me, time.monotonic())
             try:
                 self._roll_back()
             finally:

@@ -59,8 +59,9 @@ class Indexing:
         self._thread: threading.Thread | None = None
         self.problem: str | None = None
 
-    def notify(self) -> None:
-        """There may be something to do; starts the thread on first need."""
+    def notify(self, *, old: bool = False) -> None:
+        """There may be something to do, left by an `old` process; starts the thread at need."""
+        self._yielding.owe(old=old)
         self._semantic.notify()
         if self._engine.settings.read_only or self._stop.is_set():
             return
@@ -104,7 +105,7 @@ class Indexing:
         with self._engine.database.read() as snapshot:
             due = snapshot.outbox.next_due()
         if due is not None:
-            self.notify()
+            self.notify(old=True)
         self._semantic.notify()
 
     def _run(self) -> None:
@@ -165,7 +166,7 @@ class Indexing:
                 else:
                     ready.append((owing[node.key], packed(list(got))))
                 done += 1
-                if self._stop.is_set():
+                if self._stop.is_set() or self._yielding.pressed():
                     break
         except CortexError as error:
             # An endpoint that is down says nothing of a text: all of them stay pending.
