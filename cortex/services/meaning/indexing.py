@@ -57,6 +57,7 @@ class Indexing:
         self._stop = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._out = False
         self.problem: str | None = None
 
     def notify(self, *, old: bool = False) -> None:
@@ -98,6 +99,7 @@ class Indexing:
         except BusyError:
             return  # they are tried again by themselves, a little later
         self.problem = None
+        self._out = False
         self.notify()
 
     def resume(self) -> None:
@@ -111,23 +113,34 @@ class Indexing:
     def _run(self) -> None:
         pause, failures = _POLL, 0
         while not self._stop.is_set():
-            self._wake.wait(pause)
-            self._wake.clear()
+            self._rest(pause)
             self._yielding.begin()
             try:
                 while not self._stop.is_set() and self.step():
                     self._yielding.give_way()
                 pause, failures = self._until_due(), 0
+                self._out = False
             except BusyError:
                 self._stop.wait(0.2)
                 self._wake.set()
             except CortexError as error:
                 # Kept where status and searches show it; tried again soon, then ever less.
                 self.problem = error.message
+                self._out = True
                 pause = min(_FIRST_RETRY * 2**failures, _POLL)
                 failures = min(failures + 1, 10)
             if not self._stop.is_set():
                 self._let_go()
+
+    def _rest(self, seconds: float) -> None:
+        """Until there may be something to do. A model that is out is left alone for its time:
+        each write would cost it an attempt, and one more text its turn."""
+        deadline = time.monotonic() + seconds
+        while True:
+            woken = self._wake.wait(max(deadline - time.monotonic(), 0.0))
+            self._wake.clear()
+            if not woken or not self._out or self._stop.is_set():
+                return
 
     def _until_due(self) -> float:
         """Seconds until the next debt can be tried, within [0.1, _POLL]."""
