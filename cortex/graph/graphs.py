@@ -47,6 +47,34 @@ class _Entry:
         self.bytes = 0
 
 
+class _Locked:
+    """Holds a graph's lock; when it is let go, what is too much in memory goes.
+
+    No generator: it is on the way of every answer.
+    """
+
+    __slots__ = ("_entry", "_graphs", "_here", "_workspace")
+
+    def __init__(self, graphs: Graphs, here: threading.local, workspace: WorkspaceId) -> None:
+        self._graphs = graphs
+        self._here = here
+        self._workspace = workspace
+
+    def __enter__(self) -> WorkspaceGraph:
+        if getattr(self._here, "busy", False):
+            raise RuntimeError("a graph view is already open in this thread")
+        self._entry = self._graphs.entry(self._workspace)
+        self._entry.lock.acquire()
+        self._here.busy = True
+        return self._entry.graph
+
+    def __exit__(self, *_: object) -> None:
+        self._here.busy = False
+        self._entry.bytes = self._entry.graph.memory_bytes()
+        self._entry.lock.release()
+        self._graphs.trim(self._entry)
+
+
 class Graphs:
     """Graphs of one database by workspace; those longest unused go above the budget.
 
@@ -150,21 +178,11 @@ class Graphs:
             graph.catch_up(snapshot)
             yield graph
 
-    @contextmanager
-    def _locked(self, workspace: WorkspaceId) -> Iterator[WorkspaceGraph]:
-        if getattr(self._here, "busy", False):
-            raise RuntimeError("a graph view is already open in this thread")
-        entry = self._entry(workspace)
-        with entry.lock:
-            self._here.busy = True
-            try:
-                yield entry.graph
-            finally:
-                self._here.busy = False
-                entry.bytes = entry.graph.memory_bytes()
-        self._trim(entry)
+    def _locked(self, workspace: WorkspaceId) -> _Locked:
+        """The graph, and nobody else has it. RuntimeError where this thread has one already."""
+        return _Locked(self, self._here, workspace)
 
-    def _entry(self, workspace: WorkspaceId) -> _Entry:
+    def entry(self, workspace: WorkspaceId) -> _Entry:
         with self._lock:
             entry = self._entries.get(workspace)
             if entry is None:
@@ -172,7 +190,7 @@ class Graphs:
             self._entries.move_to_end(workspace)
             return entry
 
-    def _trim(self, used: _Entry) -> None:
+    def trim(self, used: _Entry) -> None:
         # A dropped entry that another thread still holds serves it to the end, then goes.
         with self._lock:
             total = sum(entry.bytes for entry in self._entries.values())

@@ -9,11 +9,11 @@ are translated by `refusals.py` and nowhere else.
 from __future__ import annotations
 
 import os
-import queue
 import sqlite3
 import stat
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +26,7 @@ from cortex.store.filesystems import MOUNTS, refuse_network
 from cortex.store.keywords import TERMS_TABLE
 from cortex.store.meta import EPOCH, LOG_FLOOR, Meta
 from cortex.store.presence import Presence
-from cortex.store.refusals import is_busy, translate, translated
+from cortex.store.refusals import REFUSED, is_busy, refusal, translate, translated
 from cortex.store.schema import APPLICATION_ID, MIGRATIONS
 from cortex.store.transaction import Snapshot, Transaction
 from cortex.store.upgrade import is_original, upgrade_original
@@ -62,7 +62,7 @@ class Database:
         self.clock = clock
         self._read_only = read_only
         self._lock = threading.Lock()
-        self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue(_READERS)
+        self._idle: deque[Snapshot] = deque()  # the one used last is the first again
         self._closed = False
         self.upgraded: Mapping[str, Any] | None = None
         """What was done to a file of the original schema, where this opening upgraded one."""
@@ -144,39 +144,38 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
         """A read transaction; it sees one moment and waits for no writer."""
-        with translated(self.path):
-            connection = self._reader()
+        try:
+            snapshot = self._reader()
             try:
-                connection.execute("BEGIN")
+                snapshot.begin()
                 try:
                     self._presence.check()
-                    yield Snapshot(connection)
+                    yield snapshot
                 finally:
-                    connection.execute("ROLLBACK")
+                    snapshot.connection.execute("ROLLBACK")
             except sqlite3.Error:
-                connection.close()
+                snapshot.connection.close()
                 raise
             except BaseException:
-                self._keep(connection)
+                self._keep(snapshot)
                 raise
-            self._keep(connection)
+            self._keep(snapshot)
+        except REFUSED as error:
+            raise refusal(error, self.path) from error
 
-    def _reader(self) -> sqlite3.Connection:
+    def _reader(self) -> Snapshot:
         if self._closed:
             raise UnavailableError("the memory is closed", "", "Open it again")
         try:
-            return self._idle.get_nowait()
-        except queue.Empty:
-            return self._connect(query_only=True)
+            return self._idle.pop()
+        except IndexError:
+            return Snapshot(self._connect(query_only=True))
 
-    def _keep(self, connection: sqlite3.Connection) -> None:
-        try:
-            if self._closed:
-                connection.close()
-            else:
-                self._idle.put_nowait(connection)
-        except queue.Full:
-            connection.close()
+    def _keep(self, snapshot: Snapshot) -> None:
+        if self._closed or len(self._idle) >= _READERS:
+            snapshot.connection.close()
+        else:
+            self._idle.append(snapshot)
 
     @contextmanager
     def write(
@@ -205,8 +204,8 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-            while not self._idle.empty():
-                self._idle.get_nowait().close()
+            while self._idle:
+                self._idle.pop().connection.close()
         self._writing.close()
 
 

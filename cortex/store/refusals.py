@@ -52,22 +52,28 @@ def translate(error: sqlite3.Error, path: Path) -> CortexError:
     )
 
 
+REFUSED: Final = (sqlite3.Error, UnicodeDecodeError, json.JSONDecodeError, OSError)
+
+
+def refusal(error: Exception, path: Path) -> CortexError:
+    """The error of this tree for one of `REFUSED`."""
+    if isinstance(error, sqlite3.Error):
+        return translate(error, path)
+    if isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
+        # All that is stored was written as UTF-8 and JSON; SQLite names its own broken schema so.
+        return UnavailableError(f"{path} is damaged ({error})", "", _RESTORE)
+    reason = error.strerror if isinstance(error, OSError) else None
+    then = (
+        "the folder's permissions"
+        if isinstance(error, PermissionError)
+        else "the disk and the path"
+    )
+    return UnavailableError(f"{path} cannot be opened ({reason or error})", "", f"Check {then}")
+
+
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        # All that is stored was written as UTF-8 and JSON; SQLite names its own broken schema so.
-        raise UnavailableError(f"{path} is damaged ({error})", "", _RESTORE) from error
-    except PermissionError as error:
-        raise UnavailableError(
-            f"{path} cannot be opened ({error.strerror})", "", "Check the folder's permissions"
-        ) from error
-    except OSError as error:
-        raise UnavailableError(
-            f"{path} cannot be opened ({error.strerror or error})",
-            "",
-            "Check the disk and the path",
-        ) from error
+    except REFUSED as error:
+        raise refusal(error, path) from error

@@ -39,9 +39,13 @@ from cortex.store.waves import Waves
 
 
 class Snapshot:
-    """A read transaction: every table as it stood at one moment."""
+    """A read transaction: every table as it stood at one moment.
+
+    It goes with its connection from one transaction to the next: its tables are 27 objects.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
         self.nodes = Nodes(connection)
         self.relations = Relations(connection)
         self.filerefs = Filerefs(connection)
@@ -70,6 +74,11 @@ class Snapshot:
         self.dreams = Dreams(connection)
         self.graph_rows = GraphRows(connection)
         self._generation: Generation | None = None
+
+    def begin(self) -> None:
+        """Open the next transaction."""
+        self.connection.execute("BEGIN")
+        self._generation = None
 
     def generation(self) -> Generation:
         """What this transaction sees, which is one moment: asked once."""
