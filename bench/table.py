@@ -22,6 +22,7 @@ ROWS: Final[tuple[Key, ...]] = (
     ("open", "stdio", 1),
     ("get", "stdio", 1),
     ("get again", "stdio", 1),
+    ("answer that is ready", "stdio", 1),
     ("get", "engine", 1),
     ("focus", "stdio", 1),
     ("traverse", "stdio", 1),

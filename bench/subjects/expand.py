@@ -25,6 +25,9 @@ def measure(context: Context) -> Iterator[Figure]:
     yield context.stdio("get", "graph_get_node", leaf, ratio=RATIO, note="depth 2")
     again = each("node_id", leaves[:AGAIN])
     yield context.stdio("get again", "graph_get_node", again, ratio=RATIO, note="depth 2")
+    yield context.stdio(
+        "answer that is ready", "ready", lambda _: {}, targets=(), note="as long as that of a get"
+    )
     yield context.stdio("get a hub", "graph_get_node", each("node_id", hubs), note="depth 2")
     yield context.stdio(
         "focus", "desktop_focus", each("node_id", leaves[::-1]), ratio=RATIO,
