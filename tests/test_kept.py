@@ -316,6 +316,23 @@ def test_what_is_kept_is_what_was_read_and_stays_within_its_room(
         assert all(node.size * 16 <= ROOM for node in inside)
 
 
+def test_what_was_found_is_searched_again_after_any_change(
+    memory: Memory, family: list[str]
+) -> None:
+    searched: list[int] = []
+
+    def ask_again() -> None:
+        with memory.engine.graphs.view(memory.engine.database, WorkspaceId("w")) as (_, graph):
+            graph.kept.found("asked", lambda: searched.append(1) or "found")
+
+    ask_again()
+    ask_again()
+    assert len(searched) == 1
+    memory.mutation.update(family[1], Fields(text="other"))
+    ask_again()
+    assert len(searched) == 2
+
+
 def test_what_was_asked_for_last_stays_longest() -> None:
     kept = Recent[HeldNode](ROOM)
     read: list[int] = []

@@ -1,4 +1,4 @@
-"""Rows of a workspace as they were last read, with what was made of them.
+"""Rows of a workspace as they were last read, with what was made of them, and what was found.
 
 An agent looks at the same memories again and again, and to read a row and to write it as JSON
 is most of what an answer costs. So the rows that answers showed stay in memory beside the
@@ -7,12 +7,13 @@ graph, which drops what the log names before anybody looks (invariant 1).
 Idea: two dicts, a new one and an old one. What is asked for moves to the new one; once that is
 full it becomes the old one, and what was not asked for meanwhile goes: least recently used,
 without a list to keep in order. Cost: a dict look-up. Corner: a row that would take a
-sixteenth of the room is read each time.
+sixteenth of the room is read each time. What a search of the graph found is kept until anything
+changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from cortex.domain.values import Node, Relation
@@ -24,6 +25,7 @@ _LARGE: Final = 16
 _NODE: Final = 2_400  # bytes of a node and of its card, beside its data
 _RELATION: Final = 1_800
 _IDS: Final = 20_000
+_FOUND: Final = 256
 
 
 class HeldNode(Node):
@@ -41,6 +43,7 @@ class HeldRelation(Relation):
 
 
 V = TypeVar("V", HeldNode, HeldRelation)
+F = TypeVar("F")
 
 
 class Kept:
@@ -56,6 +59,7 @@ class Kept:
         self._unique: set[str] = set()
         self.files: dict[int, Sequence[int]] = {}
         """Keys of the filerefs that nodes rest on, by node (`proximity.files_of`)."""
+        self._found: dict[Hashable, Any] = {}
 
     def nodes(self, snapshot: Snapshot, keys: Sequence[int]) -> list[Node]:
         """Those that exist, in the order asked."""
@@ -80,11 +84,22 @@ class Kept:
             self._unique.update(node for node, unique in asked.items() if unique)
         return found
 
+    def found(self, asked: Hashable, search: Callable[[], F]) -> F:
+        """What `search` finds, or found when the same was `asked`; not to be changed."""
+        known: F | None = self._found.get(asked)
+        if known is None:
+            known = search()
+            if len(self._found) >= _FOUND:
+                self._found.clear()
+            self._found[asked] = known
+        return known
+
     def drop(self, touched: Touched) -> None:
-        """Forget what the log names."""
+        """Forget what the log names, and what was found where it names anything."""
         self._nodes.drop(touched.nodes)
         self._relations.drop(touched.relations)
         self.files.clear()
+        self._found.clear()
         if touched.entered:
             self._unique.clear()
 

@@ -156,15 +156,18 @@ class Reading:
         wanted = frozenset(parse_kind(RelationType, name, "relation") for name in relations)
         kinds = frozenset(parse_kind(NodeType, name, "types") for name in types)
         with self._around([reference], workspace) as (snapshot, graph, (start,)):
-            found = traverse(
-                graph,
-                start.key,
-                relations=wanted or None,
-                depth=depth,
-                direction=direction,
-                node_types=kinds or None,
-                limit=offset + limit,
-                include_derived=derived,
+            found = graph.kept.found(
+                ("traverse", start.key, wanted, depth, direction, kinds, offset + limit, derived),
+                lambda: traverse(
+                    graph,
+                    start.key,
+                    relations=wanted or None,
+                    depth=depth,
+                    direction=direction,
+                    node_types=kinds or None,
+                    limit=offset + limit,
+                    include_derived=derived,
+                ),
             )
             depths = dict(found.nodes)
             nodes = graph.kept.nodes(snapshot, [key for key, _ in found.nodes])
@@ -260,7 +263,11 @@ def surroundings(
 
     What is returned asks the disk, and is to be called when the transaction is over.
     """
-    found = subgraph(graph, [node.key for node in starts], depth, offset + limit)
+    keys = tuple(node.key for node in starts)
+    found = graph.kept.found(
+        ("subgraph", keys, depth, offset + limit),
+        lambda: subgraph(graph, keys, depth, offset + limit),
+    )
     depths = dict(found.nodes)
     nodes = graph.kept.nodes(snapshot, [key for key, _ in found.nodes])
     relations = tuple(graph.kept.relations(snapshot, found.relations))

@@ -64,11 +64,11 @@ class Names:
     """
 
     def __init__(self, unique: Mapping[str, bool], drifted: Drifted = MappingProxyType({})) -> None:
-        self._unique = unique
+        self._short = {node: node[:PREFIX] for node, alone in unique.items() if alone}
         self._drifted = drifted
 
     def __call__(self, node_id: str) -> str:
-        return node_id[:PREFIX] if self._unique.get(node_id, False) else node_id
+        return self._short.get(node_id, node_id)
 
     def unverified(self, node_id: str) -> bool:
         """Whether the node's mark belongs beside it, in text and in JSON."""
