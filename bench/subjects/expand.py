@@ -16,7 +16,9 @@ def measure(context: Context) -> Iterator[Figure]:
     leaves, hubs = context.starts.leaves, context.starts.hubs
     get, focus = context.memory.reading.get, context.memory.viewport.focus
     yield context.engine("get", lambda turn: get([leaves[turn % len(leaves)]]), note="depth 2")
-    yield context.engine("get a hub", lambda turn: get([hubs[turn % len(hubs)]]), note="depth 2")
+    yield context.engine(
+        "get a hub", lambda turn: get([hubs[turn % len(hubs)]]), note="depth 2, a few in turn"
+    )
     yield context.engine(
         "focus", lambda turn: focus(leaves[turn % len(leaves)]), note="depth 2, history written"
     )
@@ -28,7 +30,9 @@ def measure(context: Context) -> Iterator[Figure]:
     yield context.stdio(
         "answer that is ready", "ready", lambda _: {}, targets=(), note="as long as that of a get"
     )
-    yield context.stdio("get a hub", "graph_get_node", each("node_id", hubs), note="depth 2")
+    yield context.stdio(
+        "get a hub", "graph_get_node", each("node_id", hubs), note="depth 2, a few in turn"
+    )
     yield context.stdio(
         "focus", "desktop_focus", each("node_id", leaves[::-1]), ratio=RATIO,
         note="depth 2, history written",

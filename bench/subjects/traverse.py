@@ -41,7 +41,7 @@ def measure(context: Context) -> Iterator[Figure]:
     )  # fmt: skip
     yield context.stdio(
         "traverse from a hub", "graph_traverse", each("start_id", hubs, direction="both"),
-        note="both ways, depth 3, 20 of all",
+        note="both ways, depth 3, 20 of all, a few in turn",
     )  # fmt: skip
     leaf = each("start_id", leaves)
     yield context.together("traverse", "graph_traverse", leaf, 8)
