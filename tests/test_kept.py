@@ -323,7 +323,7 @@ def test_what_was_found_is_searched_again_after_any_change(
 
     def ask_again() -> None:
         with memory.engine.graphs.view(memory.engine.database, WorkspaceId("w")) as (_, graph):
-            graph.kept.found("asked", lambda: searched.append(1) or "found")
+            graph.kept.found("asked", 10, lambda: searched.append(1) or "found")
 
     ask_again()
     ask_again()
@@ -331,6 +331,14 @@ def test_what_was_found_is_searched_again_after_any_change(
     memory.mutation.update(family[1], Fields(text="other"))
     ask_again()
     assert len(searched) == 2
+
+
+def test_the_pages_of_a_long_answer_are_not_kept(memory: Memory, family: list[str]) -> None:
+    for offset in range(0, 5000, 100):
+        memory.reading.traverse(family[0], offset=offset, limit=100)
+        memory.reading.get([family[0]], offset=offset, limit=100)
+    with memory.engine.graphs.view(memory.engine.database, WorkspaceId("w")) as (_, graph):
+        assert len(graph.kept._found) == 2  # the first page of each
 
 
 def test_what_was_asked_for_last_stays_longest() -> None:

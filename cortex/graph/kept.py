@@ -25,7 +25,8 @@ _LARGE: Final = 16
 _NODE: Final = 2_400  # bytes of a node and of its card, beside its data
 _RELATION: Final = 1_800
 _IDS: Final = 20_000
-_FOUND: Final = 256
+_FOUND: Final = 256  # searches, of some 20 kB each at most
+_SMALL: Final = 100
 
 
 class HeldNode(Node):
@@ -84,14 +85,19 @@ class Kept:
             self._unique.update(node for node, unique in asked.items() if unique)
         return found
 
-    def found(self, asked: Hashable, search: Callable[[], F]) -> F:
-        """What `search` finds, or found when the same was `asked`; not to be changed."""
+    def found(self, asked: Hashable, limit: int, search: Callable[[], F]) -> F:
+        """What `search` finds, or found when the same was `asked`; not to be changed.
+
+        What may hold more than 100 nodes is searched each time: the pages of a long answer
+        would fill the memory, each with all that came before it.
+        """
         known: F | None = self._found.get(asked)
         if known is None:
             known = search()
-            if len(self._found) >= _FOUND:
-                self._found.clear()
-            self._found[asked] = known
+            if limit <= _SMALL:
+                if len(self._found) >= _FOUND:
+                    self._found.clear()
+                self._found[asked] = known
         return known
 
     def drop(self, touched: Touched) -> None:
@@ -106,7 +112,8 @@ class Kept:
     def memory_bytes(self) -> int:
         """An estimate."""
         rows = self._nodes.bytes + self._relations.bytes
-        return rows + 100 * len(self._unique) + 150 * len(self.files)
+        beside = 100 * len(self._unique) + 150 * len(self.files) + 20_000 * len(self._found)
+        return rows + beside
 
 
 class Recent(Generic[V]):

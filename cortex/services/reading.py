@@ -158,6 +158,7 @@ class Reading:
         with self._around([reference], workspace) as (snapshot, graph, (start,)):
             found = graph.kept.found(
                 ("traverse", start.key, wanted, depth, direction, kinds, offset + limit, derived),
+                offset + limit,
                 lambda: traverse(
                     graph,
                     start.key,
@@ -266,6 +267,7 @@ def surroundings(
     keys = tuple(node.key for node in starts)
     found = graph.kept.found(
         ("subgraph", keys, depth, offset + limit),
+        offset + limit,
         lambda: subgraph(graph, keys, depth, offset + limit),
     )
     depths = dict(found.nodes)
