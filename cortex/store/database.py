@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -204,8 +204,9 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-            while self._idle:
-                self._idle.pop().connection.close()
+            with suppress(IndexError):  # a reader on its way may take the last one itself
+                while True:
+                    self._idle.pop().connection.close()
         self._writing.close()
 
 
